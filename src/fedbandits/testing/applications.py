@@ -1,4 +1,4 @@
-"""The contract suite for applications: how they ask the parties of a preset for decisions.
+"""The contract suite for applications, which ask the parties of a preset for decisions.
 
 Each check takes ``preset``, the name of a preset with parties, and raises AssertionError.
 """
@@ -37,36 +37,36 @@ from fedbandits.testing.resources import FederationResources
 from fedbandits.testing.restored import MortalParty
 from fedbandits.testing.worlds import small_world
 
-#: Long enough that every preset syncs, or has every reason to.
+#: Rounds of a run, enough for a sync of every preset.
 ROUNDS = 40
-#: Digits that are in every hostile number, and must be in no error.
+#: Digits of every hostile number, which no error may show.
 MARK = "76543"
-#: Farther than any number that is counted with.
+#: A number beyond all counters.
 FAR = 10**30
-#: A number that is legal in a context, one that is longer than any, and one beyond float32.
+#: A legal number of a context, a number beyond the norm of contexts, and a number beyond float32.
 _SMALL, _LONG, _HUGE = 0.07654321, 7.654321, 7.654321e307
 
 
 class Setting:
     """A preset in a small world, with the facts that members of a federation would state.
 
-    ``parts`` are settings that differ from the preset's.
+    ``parts`` replace settings of the preset.
     """
 
     def __init__(self, preset: str, **parts: Any) -> None:
-        found = find_preset(preset)
-        assert found is not None, f"no preset is called {preset!r}"
+        declared = find_preset(preset)
+        assert declared is not None, f"no preset is called {preset!r}"
         self.preset, self.parts = preset, parts
-        self.system: System[Any] = found
-        self.world: Environment = small_world(found)
+        self.system: System[Any] = declared
+        self.world: Environment = small_world(declared)
         self.stated: Any = self.world.stage(replicate_key(1, 0)).world
         facts: Any = self.world.facts
         if hasattr(facts, "capacities"):
             capacities = tuple(map(tuple, self.stated.capacity.tolist()))
             largest = max(map(max, capacities))
             facts = msgspec.structs.replace(facts, capacities=capacities, largest_capacity=largest)
-        self.plan: Any = found.plan(system(preset, **parts).config, facts, ROUNDS)
-        self.roles = found.roles(self.plan)
+        self.plan: Any = declared.plan(system(preset, **parts).config, facts, ROUNDS)
+        self.roles = declared.roles(self.plan)
 
     @property
     def application(self) -> Application[Any]:
@@ -81,8 +81,8 @@ class Setting:
     ) -> PartiesRun:  # fmt: skip
         """Begin a run of simulated parties, in which ``embody`` replaces each acting party.
 
-        ``supplies`` are the noise and keys of the parties; by default they are simulated. ``terms``
-        are by default those of a simulation.
+        ``supplies`` are the noise and keys of the parties, by default simulated. The default
+        ``terms`` are the terms of a simulation.
         """
         terms = terms or terms_of(self.system, self.plan, "simulated")
         stage = self.world.stage(replicate_key(1, 0))
@@ -104,7 +104,7 @@ class Setting:
 
 
 def asked_of(situation: Any, application: Application[Any]) -> dict[str, Any]:
-    """Make the request with which an application would ask in ``situation``."""
+    """Make the request of an application in ``situation``."""
     if isinstance(situation, Arrival):
         return {"user": int(situation.user), "items": situation.items.T.tolist()}
     if situation is None or not application.ASKED.__struct_fields__:
@@ -117,7 +117,7 @@ def asked_of(situation: Any, application: Application[Any]) -> dict[str, Any]:
 
 
 def told_of(outcome: Any, application: Application[Any]) -> dict[str, Any]:
-    """Make the report with which an application would tell ``outcome``."""
+    """Make the report of an application on ``outcome``."""
     if isinstance(outcome, np.ndarray):
         return {"reward": outcome.tolist()}
     whole = application.ACTION is bool  # a pull has earned 0 or 1
@@ -125,7 +125,7 @@ def told_of(outcome: Any, application: Application[Any]) -> dict[str, Any]:
 
 
 class DirectParty:
-    """A wrapper that asks a party with arrays, in rounds as in a federation between machines."""
+    """A wrapper that asks a party with arrays, in the rounds of a federation between machines."""
 
     def __init__(self, party: ActingParty[Any]) -> None:
         self.party = party
@@ -134,14 +134,14 @@ class DirectParty:
         return getattr(self.party, name)
 
     def decide(self, situation: Any) -> Decision:
-        """Ask the party in ``situation``; an arrival gets the round that requests have."""
+        """Ask the party in ``situation``; an arrival gets the round of a live request."""
         if isinstance(situation, Arrival):
             situation = situation._replace(round_=live_round(self.party))
         return self.party.decide(situation)
 
 
 class AskedParty(DirectParty):
-    """A wrapper that asks a party as an application does, with JSON."""
+    """A wrapper that asks a party with JSON, as an application does."""
 
     def __init__(self, party: ActingParty[Any], application: Application[Any]) -> None:
         super().__init__(party)
@@ -160,14 +160,14 @@ class AskedParty(DirectParty):
     def observe(self, decision: Decision, outcome: Any) -> list[Message]:
         """Report the ``outcome`` of ``decision`` with JSON, using only its number."""
         data = msgspec.json.encode(told_of(outcome, self._application))
-        told = msgspec.json.decode(data, type=self._application.TOLD)
-        _require_within(self._application, told)
-        opened, learned = self._application.observation(self.party, decision.number, told)
+        report = msgspec.json.decode(data, type=self._application.TOLD)
+        _require_within(self._application, report)
+        opened, learned = self._application.observation(self.party, decision.number, report)
         return self.party.observe(opened, learned)
 
 
 def _require_within(application: Application[Any], request: Any) -> None:
-    """Check that what a party takes is within the bounds that requests are decoded by."""
+    """Check that the fields of a request are within the bounds of the application."""
     bounds = application.bounds()
     fields = {*application.ASKED.__struct_fields__, *application.TOLD.__struct_fields__}
     assert set(bounds) <= fields, "bounds of fields that there are not"
@@ -188,15 +188,15 @@ def asks_alike_in_arrays_and_in_json(preset: str) -> None:
     for stop in range(1, ROUNDS + 1):
         direct.advance(stop)
         asked.advance(stop)
-        for one, other in zip(direct.decisions, asked.decisions, strict=True):
-            assert np.array_equal(one, other)
+        for pair in zip(direct.decisions, asked.decisions, strict=True):
+            assert np.array_equal(*pair)
         assert [party.dump() for party in direct.players] == [p.dump() for p in asked.players]
     assert np.array_equal(direct.regret, asked.regret)
     assert direct.done == ROUNDS
 
 
 def hostile_requests(legal: dict[str, Any], plan: Any) -> Iterator[bytes]:
-    """Make requests that are almost right, as JSON, from one that is right."""
+    """Make requests that are almost right, as JSON, from a ``legal`` request."""
     value: Any
     for value in ([], None, "x", {**legal, "unknown": 1}):
         yield msgspec.json.encode(value)
@@ -220,7 +220,7 @@ def hostile_requests(legal: dict[str, Any], plan: Any) -> Iterator[bytes]:
 
 
 def _contexts(values: list[Any], plan: Any) -> Iterator[list[Any]]:
-    """Make contexts of a wrong shape, or with numbers that are none of a context's."""
+    """Make contexts of a wrong shape, or with numbers that no context has."""
     if not isinstance(values[0], list):
         yield from ([], [_SMALL] * (len(values) - 1), [_SMALL] * (len(values) + 1))
         yield [_HUGE] * len(values)
@@ -238,14 +238,14 @@ def _contexts(values: list[Any], plan: Any) -> Iterator[list[Any]]:
 
 
 def _users(plan: Any, user: int) -> Iterator[int]:
-    """List users who do not live where this one does."""
+    """List users of other homes than the ``user``."""
     home = plan.facts.home
     yield from (-1, len(home), FAR, 7654321)
     yield from (other for other, server in enumerate(home) if server != home[user])
 
 
 def hostile_outcomes(outcome: Any, plan: Any) -> Iterator[bytes]:
-    """Make outcomes that are almost right, as JSON, where one like ``outcome`` is right."""
+    """Make outcomes that are almost right, as JSON, from a legal ``outcome``."""
     value: Any
     for value in ([], None, "x", {}, {"reward": None}, {"reward": "x"}, {"reward": {}}):
         yield msgspec.json.encode(value)
@@ -265,7 +265,7 @@ def hostile_outcomes(outcome: Any, plan: Any) -> Iterator[bytes]:
 
 
 def _clips(plan: Any) -> bool:
-    """Tell whether what is out of bounds is cut down instead of refused."""
+    """Tell whether numbers out of bounds are clipped instead of refused."""
     return bool(getattr(getattr(plan, "constants", None), "clip", False))
 
 
@@ -313,8 +313,8 @@ def refuses_hostile_outcomes(preset: str) -> None:
             return sent
 
         def _tell(self, data: bytes, number: int) -> None:
-            told = msgspec.json.decode(data, type=application.TOLD)
-            self.party.observe(*application.observation(self.party, number, told))
+            report = msgspec.json.decode(data, type=application.TOLD)
+            self.party.observe(*application.observation(self.party, number, report))
 
     run = setting.begin(lambda party: Attacked(party, application))
     run.advance(8)
@@ -326,7 +326,7 @@ _NAMED = ("LocalProtocolError", "BoundExceededError", "LateOutcomeError")
 
 
 def _refused(party: Any, data: bytes, act: Callable[..., None], *arguments: Any) -> str:
-    """Return the error that refuses something; nothing has changed, and it shows no number."""
+    """Return the type of an act's error; nothing has changed, and the error shows no number."""
     before, refusal = party.dump(), None
     try:
         act(data, *arguments)
@@ -368,7 +368,7 @@ def plays_with_what_it_brings(preset: str) -> None:
     assert paid == (len(setting.roles.acting.parties) if noisy else 0)
 
 
-#: All of them.
+#: All checks of the suite.
 CHECKS: tuple[Callable[[str], None], ...] = (
     asks_alike_in_arrays_and_in_json,
     refuses_hostile_requests,
