@@ -107,7 +107,7 @@ def _about_totals(sums: dict[str, Any]) -> list[str]:
 
 
 def end_unless_running(reports: Sequence[PartyReport]) -> None:
-    """Exit with :data:`.NOT_RUNNING` if no party runs."""
+    """End with the exit code :data:`.NOT_RUNNING` if no party runs."""
     if any(report.running for report in reports):
         return
     if len(reports) == 1:

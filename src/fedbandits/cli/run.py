@@ -100,13 +100,14 @@ def run(
     from fedbandits.experiments.folder import holds_complete_run
     from fedbandits.experiments.opponents import opponents_for, run_beside
     from fedbandits.experiments.result import summarise
+    from fedbandits.experiments.run import Playing
 
     folder = out or pathlib.Path("runs") / loaded.name
     experiment, opponents = loaded, None
     if not no_alone:
         experiment = _add_alone(loaded, folder, jobs, resume)
         with console.shown_progress(_NOTHING_YET, passing=True) as progress:
-            opponents = opponents_for(folder, experiment, jobs=jobs, on_event=progress)
+            opponents = opponents_for(folder, experiment, Playing(jobs, progress))
     earlier = holds_complete_run(folder)
     with console.shown_progress(_NOTHING_YET) as progress:
         result = run_beside(experiment, opponents, out=folder, on_event=progress, **options)
@@ -186,7 +187,7 @@ def _add_alone(
 def _print_advice(
     experiment: Experiment, answer: Answer, folder: pathlib.Path, jobs: int | None
 ) -> None:
-    """Announce the values to try, try them, print the advice, and put the advice into the report.
+    """Print the values to try, try them, print the advice, and put the advice into the report.
 
     Values are tried with the best private system of the run's answer.
     """
@@ -194,10 +195,11 @@ def _print_advice(
     from fedbandits.errors import ConfigError
     from fedbandits.experiments.answers.advise import advise, pair_of, trial_work, trials, work
     from fedbandits.experiments.output import write_advice
+    from fedbandits.experiments.run import Playing
 
     best = next((one.system for one in answer.comparisons if one.kind == "alone"), None)
     try:
-        base = pair_of(experiment, best, jobs=jobs)
+        base = pair_of(experiment, best, Playing(jobs))
     except ConfigError as error:
         typer.echo(f"No advice: {error}", err=True)
         return
@@ -212,7 +214,7 @@ def _print_advice(
 
 
 def _announced(base: Experiment, trials: list[Trial], share: float) -> str:
-    """Announce the sweeps of an advice, and their work beside that of the run."""
+    """Describe the sweeps of an advice, and their work beside that of the run."""
     words = base.environment.words
     names = {"parties": words.parties, "epsilon": "ε"}
     values = "; ".join(

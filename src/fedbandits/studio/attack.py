@@ -100,7 +100,7 @@ class _Rule(NamedTuple):
     learned: Directions
 
     def guesses(self, runs: Transcripts) -> Any:
-        """Guess of each run whether its world is number 1, (runs,)."""
+        """Decide for each run whether its world is number 1, (runs,)."""
         return guess(self.attack, with_learned(runs, self.learned), runs.patterns)
 
 

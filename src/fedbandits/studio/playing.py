@@ -14,6 +14,7 @@ from fedbandits.experiments.best_alone import with_alone
 from fedbandits.experiments.folder import CONFIG, RESULTS, kept_in, read_result
 from fedbandits.experiments.opponents import opponents_for, run_beside
 from fedbandits.experiments.replicate import checkpoint_rounds
+from fedbandits.experiments.run import Playing
 from fedbandits.experiments.signals import Stop
 from fedbandits.settings.experiment import Experiment
 from fedbandits.studio.curves import by_buttons, curves_of, playing_curve
@@ -146,7 +147,7 @@ def play(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
     if known is None or not (known.best_alone or job["resume"]):
         known = with_alone(experiment, on_event=search, stop=stop) if job["alone"] else experiment
     if job["alone"]:
-        opponents = opponents_for(folder, known, on_event=search, stop=stop)
+        opponents = opponents_for(folder, known, Playing(None, search, stop))
     search.end()
     heard = _Heard(known, tell)
     options = {"out": folder, "resume": job["resume"], "on_event": heard, "stop": stop}

@@ -267,7 +267,7 @@ class Api:
         return JSONResponse(details | {"files": files})
 
     async def events(self, request: Request) -> Response:
-        """Stream the progress of a run."""
+        """Send the progress of a run."""
         run = request.path_params["run"]
         self.library.place(run)
         feed = self.library.feeds.get(run)
@@ -285,7 +285,7 @@ class Api:
         return Response(status_code=204)
 
     async def resume(self, request: Request) -> Response:
-        """Resume an interrupted run."""
+        """Continue an interrupted run."""
         self.library.resume(request.path_params["run"])
         return Response(status_code=204)
 
@@ -343,7 +343,7 @@ class Api:
             del self._attacks[number]
 
     async def attack_events(self, request: Request) -> Response:
-        """Stream the progress of an attack."""
+        """Send the progress of an attack."""
         return stream(self._attacks[request.path_params["number"]][0], request, "items")
 
     async def attack_stop(self, request: Request) -> Response:

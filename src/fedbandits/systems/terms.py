@@ -71,7 +71,7 @@ class DeclaredSystem(Protocol):
 
 
 def terms_of(system: DeclaredSystem, plan: Plan, noise: NoiseOrigin) -> Terms:
-    """Return the terms on which all parties of a variant agree.
+    """Return the terms on which all parties of a ``system`` agree under a ``plan``.
 
     ``noise`` is the source of the noise and the secrets of all parties.
 
@@ -116,7 +116,7 @@ def _plain(struct: msgspec.Struct) -> dict[str, Any]:
 
 
 def claim_under(system: DeclaredSystem, plan: Plan, terms: Terms) -> PrivacyClaim:
-    """Return the privacy claim under ``terms``: nothing is claimed where noise is simulated."""
+    """Return the claim of ``system`` and ``plan`` under ``terms``; none for simulated noise."""
     from fedbandits.privacy.claims import Limit  # a configuration is read without it
 
     claim = system.claim(plan)

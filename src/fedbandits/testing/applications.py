@@ -195,7 +195,7 @@ def asks_alike_in_arrays_and_in_json(preset: str) -> None:
     assert direct.done == ROUNDS
 
 
-def hostile_requests(legal: dict[str, Any], plan: Any) -> Iterator[bytes]:
+def _hostile_requests(legal: dict[str, Any], plan: Any) -> Iterator[bytes]:
     """Make requests that are almost right, as JSON, from a ``legal`` request."""
     value: Any
     for value in ([], None, "x", {**legal, "unknown": 1}):
@@ -244,7 +244,7 @@ def _users(plan: Any, user: int) -> Iterator[int]:
     yield from (other for other, server in enumerate(home) if server != home[user])
 
 
-def hostile_outcomes(outcome: Any, plan: Any) -> Iterator[bytes]:
+def _hostile_outcomes(outcome: Any, plan: Any) -> Iterator[bytes]:
     """Make outcomes that are almost right, as JSON, from a legal ``outcome``."""
     value: Any
     for value in ([], None, "x", {}, {"reward": None}, {"reward": "x"}, {"reward": {}}):
@@ -280,7 +280,7 @@ def refuses_hostile_requests(preset: str) -> None:
         def decide(self, situation: Any) -> Decision:
             if self.party.state.stage != "starting":
                 legal = asked_of(situation, application)
-                for data in hostile_requests(legal, setting.plan):
+                for data in _hostile_requests(legal, setting.plan):
                     refused[_refused(self.party, data, self._ask)] += 1
             return super().decide(situation)
 
@@ -306,7 +306,7 @@ def refuses_hostile_outcomes(preset: str) -> None:
             legal = msgspec.json.encode(told_of(outcome, application))
             for number in (0, -1, decision.number + 7, FAR):
                 refused[_refused(self.party, legal, self._tell, number)] += 1
-            for data in hostile_outcomes(outcome, setting.plan):
+            for data in _hostile_outcomes(outcome, setting.plan):
                 refused[_refused(self.party, data, self._tell, decision.number)] += 1
             sent = super().observe(decision, outcome)
             refused[_refused(self.party, legal, self._tell, decision.number)] += 1

@@ -319,7 +319,10 @@ def _refused(party: Any, thing: Any) -> None:
 
 
 class Watch:
-    """Watch over the releases of parties whose noise is drawn as in a deployment."""
+    """Watch over the releases of parties whose noise is drawn as in a deployment.
+
+    The parties play a ``replicate`` of the ``plan`` of a ``system`` in a ``world``.
+    """
 
     def __init__(self, system: System[Any], plan: Plan, world: Environment, replicate: int) -> None:
         #: Functions that were called before each release left.
