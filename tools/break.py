@@ -108,8 +108,8 @@ BREAKS = (
     ),
     Break(
         "wrong propensities", "offline/estimates.py",
-        "found: Bools = (away > _ERRORS * np.asarray(error)) & (away > _AWAY)",
-        "found: Bools = away > 1.0",
+        "far: Bools = (distance > _ERRORS * np.asarray(error)) & (distance > _AWAY)",
+        "far: Bools = distance > 1.0",
         ("tests/offline/test_estimates.py",),
     ),
     Break(
