@@ -50,7 +50,7 @@ BREAKS = (
     ),
     Break(
         "logistic regression in the world of another replicate",
-        "experiments/logistic.py",
+        "experiments/opponents.py",
         "world, facts = environment.open(key)",
         "world, facts = environment.open(Key(key.low ^ 1, key.high))",
         ("tests/experiments/test_opponents.py",),
@@ -108,8 +108,8 @@ BREAKS = (
     ),
     Break(
         "wrong propensities", "offline/estimates.py",
-        "found: Bools = (away > _ERRORS * np.asarray(error)) & (away > _AWAY)",
-        "found: Bools = away > 1.0",
+        "far: Bools = (distance > _ERRORS * np.asarray(error)) & (distance > _AWAY)",
+        "far: Bools = distance > 1.0",
         ("tests/offline/test_estimates.py",),
     ),
     Break(

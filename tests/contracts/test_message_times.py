@@ -11,7 +11,7 @@ from fedbandits.environments import Clustered, Linear, Procurement
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
 from fedbandits.systems.registry import find_preset
-from fedbandits.testing.message_times import Watch
+from fedbandits.testing.systems import Watch
 from tests.kernel_calls import noting_kernels
 
 LINEAR = Linear(agents=3, dim=2, arms=4)

@@ -10,20 +10,25 @@ import fedbandits as fb
 from fedbandits.errors import StoppedError
 from fedbandits.experiments import opponents
 from fedbandits.experiments.answers.rivals import Opponent, noted, opponents_in
-from fedbandits.experiments.logistic import Shown, play_alone, play_pooled, shown_to
 from fedbandits.experiments.opponents import (
     LOGISTIC,
     MOST_PARTIES,
     ON_PREPARED_ROWS,
     PLAIN,
+    Shown,
     logistic_sizes,
     opponents_of,
+    play_alone,
+    play_pooled,
+    shown_to,
 )
+from fedbandits.experiments.run import Playing
 from fedbandits.learners.logistic import fit_logistic, probability
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment
 
 ALONE = fb.system("linucb-alone")
+PLAYING = Playing(jobs=1)
 
 
 def rows_of(sites=4, each=30, columns=3, seed=3):
@@ -138,7 +143,7 @@ class TestLogistic:
     def test_small_copies_change_nothing(self, monkeypatch):
         shown = shown_to(hospitals(), replicate_key(3, 0), 40, range(5))
         before = play_alone(shown)
-        monkeypatch.setattr("fedbandits.experiments.logistic._MOST_AT_ONCE", 1)
+        monkeypatch.setattr("fedbandits.experiments.opponents._MOST_AT_ONCE", 1)
         np.testing.assert_array_equal(play_alone(shown), before)
 
     def test_a_party_meets_what_systems_meet_whoever_else_is_played(self):
@@ -178,7 +183,7 @@ class TestPlayed:
     @pytest.mark.filterwarnings("ignore::fedbandits.errors.ConfigWarning")
     def test_a_table_of_ranges_meets_linucb_on_prepared_rows(self):
         one = experiment(table(), best_alone="")
-        found = {(o.name, o.kind): o for o in opponents_of(one, jobs=1)}
+        found = {(o.name, o.kind): o for o in opponents_of(one, PLAYING)}
         names = [(ON_PREPARED_ROWS, "alone"), (LOGISTIC, "alone"), (LOGISTIC, "pooled")]
         assert list(found) == names
         prepared = one.environment.prepared()
@@ -209,14 +214,16 @@ class TestPlayed:
 
     def test_where_rows_are_prepared_a_run_that_has_it_meets_it_not_twice(self):
         one = experiment(hospitals(), fb.system("feducb"), ALONE)
-        names = [o.name for o in opponents_of(one, jobs=1)]
+        names = [o.name for o in opponents_of(one, PLAYING)]
         assert names == [LOGISTIC, LOGISTIC]
-        names = [o.name for o in opponents_of(experiment(hospitals(), fb.system("feducb")), jobs=1)]
+        names = [
+            o.name for o in opponents_of(experiment(hospitals(), fb.system("feducb")), PLAYING)
+        ]
         assert names == [PLAIN, LOGISTIC, LOGISTIC]
 
     def test_rewards_between_0_and_1_have_no_logistic_regression(self):
         world = fb.environments.Linear(agents=3, dim=2, arms=3)
-        assert [o.name for o in opponents_of(experiment(world), jobs=1)] == [PLAIN]
+        assert [o.name for o in opponents_of(experiment(world), PLAYING)] == [PLAIN]
         columns = rows_of() | {"a": np.full(120, 0.5), "b": np.zeros(120)}
         settings = {
             "site": "clinic", "features": ["x0"], "rewards": ["a", "b"], "reward_range": (0, 1),
@@ -242,18 +249,18 @@ class TestPlayed:
                 "systems": [{"preset": "feducb"}],
             }
         )  # fmt: skip
-        assert all(o.linear for o in opponents_of(one, jobs=1))
+        assert all(o.linear for o in opponents_of(one, PLAYING))
 
     def test_without_a_private_system_there_are_none(self):
-        assert opponents_of(experiment(hospitals(), ALONE), jobs=1) == ()
+        assert opponents_of(experiment(hospitals(), ALONE), PLAYING) == ()
         world = fb.environments.Bernoulli(means=(0.1, 0.9), arms=2)
-        assert opponents_of(experiment(world, fb.system("samba-ucb")), jobs=1) == ()
+        assert opponents_of(experiment(world, fb.system("samba-ucb")), PLAYING) == ()
 
     def test_a_switch_ends_it(self):
         stop = fb.Stop()
         stop.set()
         with pytest.raises(StoppedError):
-            opponents_of(experiment(hospitals()), jobs=1, stop=stop)
+            opponents_of(experiment(hospitals()), Playing(1, stop=stop))
 
 
 class TestKept:
@@ -271,18 +278,18 @@ class TestKept:
             hospitals(), fb.system("feducb"), ALONE, rounds=10, best_alone="linucb-alone"
         )
         assert opponents.opponents_for(tmp_path, msgspec.structs.replace(one, best_alone="")) == ()
-        found = opponents.opponents_for(tmp_path / "out", one, jobs=1)
+        found = opponents.opponents_for(tmp_path / "out", one, PLAYING)
         opponents.run_beside(one, found, out=tmp_path / "out", jobs=1)
         monkeypatch.setattr(opponents, "opponents_of", None)
-        assert opponents.opponents_for(tmp_path / "out", one, jobs=1) == found
+        assert opponents.opponents_for(tmp_path / "out", one, PLAYING) == found
         other = msgspec.structs.replace(one, rounds=11)
         with pytest.raises(TypeError):
-            opponents.opponents_for(tmp_path / "out", other, jobs=1)
+            opponents.opponents_for(tmp_path / "out", other, PLAYING)
 
     def test_in_python_they_are_asked_for(self):
         one = experiment(hospitals(), fb.system("feducb"), rounds=10)
         result = fb.run(one, jobs=1)
         assert opponents_in(result.attrs) is None
         assert opponents_in(fb.with_opponents(one, result, jobs=1).attrs) == opponents_of(
-            one, jobs=1
+            one, PLAYING
         )

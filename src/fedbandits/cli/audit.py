@@ -61,7 +61,7 @@ def audit(
     from fedbandits.settings.experiment import load
 
     experiment = load(config, assignments or [])
-    # Only now: a wrong key must not wait for what an audit needs.
+    # Only now: the error of a wrong key must not wait for the imports of an audit.
     from fedbandits.experiments.audits.audit import audit as audit_experiment
     from fedbandits.experiments.folder import check_output, kept_in
     from fedbandits.experiments.output import write_audit
@@ -105,7 +105,7 @@ def _epsilon(value: float) -> str:
 
 
 def _audit_table(audit: Audit) -> Table:
-    """Make a table of games: what was attacked, and how much ε it showed."""
+    """Make a table of games: the attacked view, and the lower bound on ε of each."""
     columns = folding("system", "what they saw", "neighbours", "ε ≥", "best attack")
     rows = [
         (verdict.system, f.looks_at, f.neighbours, _epsilon(f.epsilon_low), f.attack)
@@ -116,7 +116,7 @@ def _audit_table(audit: Audit) -> Table:
 
 
 def examined_tables(audit: Audit) -> list[Table]:
-    """Make tables of who guessed what and who sees what, for systems that were examined."""
+    """Make tables of guesses and of sights, for systems whose participants were examined."""
     from fedbandits.experiments.report.tables import guesses_table
 
     tables = []

@@ -13,29 +13,29 @@ from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
-if TYPE_CHECKING:  # what is printed need not be imported for that
+if TYPE_CHECKING:  # a table is printed without the imports of its content
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.settings.reference.keys import Key, Part
 
-#: Longer lines are hard to read, however wide the terminal is.
+#: Most characters of a line, however wide the terminal is: longer lines are hard to read.
 _WIDEST = 100
-#: A column of longer names leaves too little room beside it.
+#: Most characters of a column of names: wider ones leave too little room for the texts.
 _WIDEST_NAME = 32
 
 
 def output() -> Console:
-    """Return standard output, wide enough for tables where no terminal sets a width."""
+    """Return standard output, wide enough for tables if no terminal sets a width."""
     console = Console()
     return console if console.is_terminal else Console(width=120)
 
 
 def folding(*titles: str, **look: Any) -> list[Column]:
-    """Make columns of words, which are folded where room is short."""
+    """Make columns of words, which are folded on narrow terminals."""
     return [Column(escape(title), overflow="fold", **look) for title in titles]
 
 
 def whole(*titles: str, justify: Literal["left", "right"] = "right") -> list[Column]:
-    """Make columns of numbers, or of short words, which are never folded."""
+    """Make columns of numbers or short words, which are never folded."""
     return [Column(escape(title), justify=justify, no_wrap=True) for title in titles]
 
 
@@ -51,9 +51,9 @@ def table(
 
 @contextmanager
 def shown_progress(interrupted: str, passing: bool = False) -> Iterator[TerminalProgress]:
-    """Show progress on standard error; where Ctrl-C ends it, say ``interrupted``, and exit.
+    """Show progress on standard error; after Ctrl-C, print ``interrupted`` and exit.
 
-    Bars that are ``passing`` are wiped from a terminal when they are full.
+    ``passing`` bars are wiped from a terminal when they are full.
     """
     from fedbandits.experiments.progress import TerminalProgress
 
@@ -66,14 +66,14 @@ def shown_progress(interrupted: str, passing: bool = False) -> Iterator[Terminal
 
 
 def print_lines(lines: Iterable[str], style: str = "") -> None:
-    """Print sentences, wrapped at the width of a terminal; elsewhere each stays on one line."""
+    """Print sentences, wrapped at the width of a terminal; without a terminal, a line each."""
     console = output()
     for line in lines:
         console.print(Text(line, style=style), soft_wrap=not console.is_terminal, highlight=False)
 
 
 class Page:
-    """Standard output, for text that is read from top to bottom."""
+    """Standard output for continuous text."""
 
     def __init__(self) -> None:
         console = Console(highlight=False)
@@ -83,7 +83,7 @@ class Page:
         self._begun = False
 
     def title(self, kind: str, name: str, what: str = "") -> None:
-        """Begin a section; an empty line stands between sections."""
+        """Begin a section; an empty line separates sections."""
         if self._begun:
             self._console.print()
         self._begun = True
@@ -96,14 +96,14 @@ class Page:
             self._line(Text(" " * indent).append(line, style))
 
     def heading(self, text: str) -> None:
-        """Print a heading of the lines below."""
+        """Print the heading of the next lines."""
         self._console.print()
         self._console.print(Text(f"  {text}", "bold"))
 
     def facts(self, rows: Iterable[tuple[str, str]], indent: int = 2) -> None:
-        """Print names with their texts beside them, without those whose text is empty.
+        """Print names with their texts beside them; names with an empty text are left out.
 
-        Where names are long, texts stand below them.
+        If a name is long, texts stand below the names.
         """
         shown = [(name, text) for name, text in rows if text]
         wide = max((len(name) for name, _ in shown), default=0) + 2
@@ -143,11 +143,11 @@ class Page:
         self.parts(key.parts, indent + 4)
 
     def parts(self, parts: Sequence[Part], indent: int) -> None:
-        """Print the parts that a key can be, each with its meaning."""
+        """Print the parts that a key accepts, each with its meaning."""
         self.facts([(part.written, part.meaning) for part in parts], indent)
 
     def toml(self, text: str) -> None:
-        """Print lines to copy; they are never broken."""
+        """Print lines to copy, which are never broken."""
         for line in text.splitlines():
             self._line(Text("    ").append(line, "green"))
 

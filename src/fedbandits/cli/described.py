@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fedbandits.privacy.claims import PrivacyClaim
 
 
-#: Groups of entry points, by the kind of what packages offer there.
+#: Groups of entry points, by the kind of their objects.
 _GROUPS = {
     "system": "fedbandits.systems",
     "environment": "fedbandits.environments",
@@ -39,7 +39,7 @@ _GROUPS = {
 
 
 def offers() -> list[tuple[str, str, str]]:
-    """Return all that packages offer, from their metadata alone: its kind, name and package."""
+    """Return the kind, name and package of each object that packages offer, from metadata alone."""
     return [
         (what, point.name, _package(point))
         for what, group in _GROUPS.items()
@@ -48,10 +48,10 @@ def offers() -> list[tuple[str, str, str]]:
 
 
 def _load_offered(name: str) -> Any:
-    """Load the system or environment that is offered by that name; return None if nothing is.
+    """Load the system or environment that a package offers under ``name``; None without an offer.
 
-    The code of its package is run; raises ConfigError if it fails. A learner comes as the system
-    that plays it.
+    The code of the package is run; raises ConfigError if the code fails. A learner is returned as
+    the system that plays the learner.
     """
     points = [point for group in _GROUPS.values() for point in entry_points(group=group, name=name)]
     if not points:
@@ -60,7 +60,7 @@ def _load_offered(name: str) -> Any:
         offered = points[0].load()
         if isinstance(offered, type) and issubclass(offered, Learner):
             return LearnerSystem(offered)
-    except Exception as error:  # it is another package's code, which may raise whatever it likes
+    except Exception as error:  # the code of another package may raise any error
         raise ConfigError(
             f"list: {name} is offered by {_package(points[0])}, which fails when it is imported: "
             f"{type(error).__name__}: {error}"
@@ -73,7 +73,7 @@ def _package(point: EntryPoint) -> str:
 
 
 def describe(name: str) -> None:
-    """Print everything that has a name; refuse a name that nothing has."""
+    """Print everything of this name; refuse an unknown name."""
     page, systems, worlds = Page(), built_in_systems(), built_in_environments()
     offered = None
     if name not in listed_names(name):
@@ -129,7 +129,7 @@ def _preset(page: Page, system: System[Any], name: str, worlds: dict[str, Any]) 
 
 
 def _claim(system: System[Any], preset: str) -> list[tuple[str, str]]:
-    """Say what a preset claims in the world of docs/claims.md, if that has one for its system."""
+    """Return the claim of a preset in the world of docs/claims.md, if one fits the system."""
     from fedbandits.experiments import claims_page
 
     worlds = claims_page.REFERENCE_WORLDS
@@ -154,7 +154,7 @@ def _claim(system: System[Any], preset: str) -> list[tuple[str, str]]:
 
 
 def _stated(claim: PrivacyClaim) -> str:
-    """Write the claim of the paper; empty if it has none."""
+    """Write the claim of the paper; empty if the paper has no claim."""
     return "" if claim.paper_claims is None else "ε = {:g}, δ = {:g}".format(*claim.paper_claims)
 
 

@@ -1,4 +1,4 @@
-"""``fedbandits list`` and ``fedbandits explain``: what there is, and what a word means."""
+"""``fedbandits list`` and ``fedbandits explain``: names of presets and others, and meanings."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _place(page: Page, place: Place) -> None:
 
 
 def _words(asked: str) -> list[tuple[str, str, str]]:
-    """Find columns, variables, terms and exit codes by name: where, the name, its meaning."""
+    """Find columns, variables, terms and exit codes by name: the table, the name, the meaning."""
     from fedbandits.cli.help import meanings
     from fedbandits.settings.reference.glossary import WORDS
 

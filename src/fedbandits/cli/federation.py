@@ -1,4 +1,4 @@
-"""``fedbandits federation``: what the authority does, and all of a federation on one machine."""
+"""``fedbandits federation``: the authority's commands, and a whole federation on one machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Folder = Annotated[
 ]
 
 
-#: Whether a party that was away does what it was to do meanwhile.
+#: Whether a party that was away ends the rounds that it has missed.
 CATCH_UP = typer.Option(
     "--catch-up",
     help="End all rounds that were missed, where rounds are shared. Each releases noise without "
@@ -171,7 +171,7 @@ def broker_certificate(
 
 
 def _warn_of_broker(folder: pathlib.Path) -> None:
-    """Warn if the broker's certificate ends soon."""
+    """Warn of a broker's certificate that ends soon."""
     from fedbandits.deployment.process.federation_folder import broker_caution
 
     if caution := broker_caution(folder):
@@ -188,7 +188,7 @@ def _tell_members(folder: pathlib.Path) -> None:
 
 
 def _publish(folder: pathlib.Path) -> None:
-    """Tell a broker that runs; who is connected takes the list at once."""
+    """Send the list of members to a running broker; connected parties take the list at once."""
     from fedbandits.errors import TransportError
 
     _warn_of_broker(folder)
@@ -251,13 +251,13 @@ def _say(line: str) -> None:
 
 
 def _compile_ahead(parties: list[PartyFolder]) -> None:
-    """Compile kernels once before the parties' processes start: each would compile them all."""
+    """Compile all kernels once before the parties' processes start, instead of once in each."""
     from fedbandits.deployment.process.rehearsal import warm
 
     began = time.monotonic()
 
     def say() -> None:
-        from fedbandits._compile.cache import are_kept  # what compiles is loaded by now
+        from fedbandits._compile.cache import are_kept  # the compiler is loaded by now
 
         kept = "; it is kept" if are_kept() else ", by each of them: it is not kept"
         _say(f"Compiling what the parties need. That takes up to a minute{kept}.")
@@ -287,7 +287,7 @@ def status(
 
 
 def show_status(folder: pathlib.Path, as_json: bool) -> None:
-    """Print how the parties of a folder are; end with an exit code of its own if none runs."""
+    """Print the state of the parties of a folder; exit with :data:`.NOT_RUNNING` if none runs."""
     import msgspec
 
     from fedbandits.cli import console, federation_tables

@@ -1,4 +1,4 @@
-"""Tables of federations and parties that the command prints."""
+"""Tables of federations and parties, as commands print them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from fedbandits.settings.federation import Federation
     from fedbandits.settings.federation_file import FederationFile
 
-#: So many numbers of a statistic are shown.
+#: Most numbers of a statistic that are shown.
 _MOST_NUMBERS = 4
 
 
 def status_of(
     federation: Federation | FederationFile, reports: list[PartyReport]
 ) -> list[RenderableType]:
-    """Make a table of parties, and lines about what is wrong below it."""
+    """Make a table of parties, and a line for each problem."""
     shown: list[RenderableType] = []
     if federation.noise == "simulated":
         shown.append(
@@ -62,7 +62,7 @@ def status_of(
 
 
 def _about_sums(status: dict[str, Any]) -> list[str]:
-    """Say how secure sums stand with a party, where there are any, a line each."""
+    """Describe the state of a party's secure sums, a line each; none without secure sums."""
     sums: dict[str, Any] = status.get("sums", {})
     lines = []
     if "members_of_last_sum" in sums and sums["sums"]:
@@ -85,7 +85,7 @@ def _about_sums(status: dict[str, Any]) -> list[str]:
 
 
 def _about_totals(sums: dict[str, Any]) -> list[str]:
-    """Say where agents were told different totals, a line each."""
+    """Describe different totals that agents received, a line each."""
     lines = [
         f"{helper} left out {', '.join(agents)}: another total than most"
         for helper, agents in sums.get("differing", {}).items()
@@ -107,7 +107,7 @@ def _about_totals(sums: dict[str, Any]) -> list[str]:
 
 
 def end_unless_running(reports: Sequence[PartyReport]) -> None:
-    """End with the exit code for it if no party runs."""
+    """End with the exit code :data:`.NOT_RUNNING` if no party runs."""
     if any(report.running for report in reports):
         return
     if len(reports) == 1:
@@ -161,7 +161,7 @@ def headers_of(party: str, headers: list[Header]) -> Table:
 
 
 def contents_of(stored: StoredMessages) -> list[Table]:
-    """Make a table of the fields of each message that is kept whole."""
+    """Make a table of the fields of each whole message in the store."""
     tables = []
     for seen in stored.contents:
         kind = "no message" if seen.message is None else type(seen.message).__name__

@@ -1,6 +1,6 @@
 """Pages of help: paragraphs that flow, examples for every command, and the exit codes.
 
-There is an exit code for every error that a supervisor treats differently.
+Each kind of error that a supervisor treats differently has an exit code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fedbandits.errors import FedbanditsError
 #: Purposes of commands, in the order in which ``fedbandits --help`` shows them.
 PLAY, FIND, DEPLOY = "Play and measure", "Find out", "Between machines"
 
-#: For every command some lines that can be typed, and what each does.
+#: Example lines of every command, each with its effect.
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "run": (
         ("fedbandits run quickstart", "a bundled example"),
@@ -76,7 +76,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "schema": (("fedbandits schema > experiment.schema.json", "for an editor that knows TOML"),),
 }
-#: Lines below the page of all commands.
+#: Example lines below the help of all commands.
 BEGIN = (
     ("fedbandits run quickstart", "see it work: results, plots, a report"),
     ("fedbandits init mine.toml", "a file of your own, every key explained"),
@@ -87,17 +87,17 @@ BEGIN = (
 
 
 def examples(lines: tuple[tuple[str, str], ...]) -> str:
-    """Write commands and what they do as two columns, for the end of a page of help."""
+    """Write commands and their effects as two columns, for the end of a page of help."""
     wide = max(len(command) for command, _ in lines)
     shown = [f"  {command.ljust(wide)}  {what}" for command, what in lines]
     return "\n".join(["Examples:", "", *shown])
 
 
 class Commands(TyperGroup):
-    """A group whose commands' help is made readable when it is asked for."""
+    """A group of commands, which formats the help of a command on request."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Find the command of that name."""
+        """Find the command ``cmd_name``."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _make_readable(command)
@@ -110,9 +110,9 @@ def add(app: typer.Typer, command: Any, name: str, panel: str) -> None:
 
 
 def _make_readable(command: Any) -> None:
-    """Join the lines of each paragraph, and show brackets, which would count as markup.
+    """Join the lines of each paragraph, and escape brackets, which would count as markup.
 
-    Also for all commands of a group. Doing it twice changes nothing.
+    The same is done for all commands of a group. A second call changes nothing.
     """
     if command.help:
         paragraphs = command.help.split("\n\n")
@@ -129,14 +129,14 @@ def _shown(text: str) -> str:
 
 
 class Ending(NamedTuple):
-    """An exit code, the error that it stands for, and its meaning."""
+    """An exit code, with its error and its meaning."""
 
     code: int
     error: type[FedbanditsError]
     means: str
 
 
-#: The first that fits counts. All other errors of this package end with 2.
+#: Exit codes by error: the first match counts. All other errors of this package exit with 2.
 ENDINGS = (
     Ending(10, errors.IdentityError, "keys, certificate or admission missing, expired or revoked"),
     Ending(11, errors.StoreBusyError, "another process runs this party"),
@@ -152,9 +152,9 @@ ENDINGS = (
     Ending(19, errors.TransportError, "the broker cannot be reached, or does not start"),
     Ending(20, errors.DeploymentError, "the party cannot run like this: its port is in use, …"),
 )
-#: What ``party status`` and ``federation status`` end with where no party runs, as for systemd.
+#: Exit code of ``party status`` and ``federation status`` if no party runs, as for systemd.
 NOT_RUNNING = 3
-#: After these exit codes a restart is of no use: an operator must act first.
+#: Exit codes after which a restart is of no use: an operator must act first.
 FINAL = frozenset({2, 10, 12, 13, 14, 15, 16})
 
 

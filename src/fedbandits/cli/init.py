@@ -16,7 +16,7 @@ def _column(option: str, what: str) -> Any:
 
 
 def _sign(option: str, what: str) -> Any:
-    """Make an option that says how the user's data is written."""
+    """Make an option for a sign in the file of the user's data."""
     return typer.Option(option, metavar="SIGN", help=what)
 
 

@@ -25,7 +25,7 @@ from fedbandits.cli.run import run
 from fedbandits.cli.runs import compare, report, runs, studio
 from fedbandits.errors import CacheWarning, ConfigWarning, FedbanditsError
 
-#: Groups of commands that operators give, by name.
+#: Groups of commands for operators, by name.
 _DEPLOYED = {"federation": federation.app, "party": party.app, "samba": party.customer}
 
 
@@ -76,9 +76,9 @@ for name, commands in _DEPLOYED.items():
 
 
 def _needed(arguments: list[str]) -> typer.Typer:
-    """Return the application, with one group alone where the first argument names it.
+    """Return the application; with one group alone if the first argument names the group.
 
-    Typer reads the signatures of all commands that there are, which takes longer than to run one.
+    Typer reads the signatures of all commands, which takes longer than to run a command.
     """
     name = arguments[0] if arguments else ""
     if name not in _DEPLOYED:
@@ -97,7 +97,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Print warnings of this package in one line; where in its code they arise helps no user."""
+    """Print warnings of this package in one line, without the line of code, which helps no user."""
     if issubclass(category, ConfigWarning | CacheWarning):
         typer.echo(f"fedbandits: warning: {message}", err=True)
     else:
@@ -105,18 +105,18 @@ def _show_warning(
         print(text, end="", file=file or sys.stderr)
 
 
-#: What a shell leaves as it is: a home folder behind ``=``, or in quotes.
+#: A home folder that a shell does not expand: behind ``=``, or in quotes.
 _HOME = re.compile(r"((?:-{0,2}[\w.*-]+=)?)(~(?:/.*)?)", re.DOTALL)
 
 
 def with_home(argument: str) -> str:
-    """Put the home folder in the place of ``~``, where an argument's value begins with it."""
+    """Replace ``~`` at the beginning of an argument's value by the home folder."""
     home = _HOME.fullmatch(argument)
     return argument if home is None else home[1] + os.path.expanduser(home[2])
 
 
 def _run() -> None:
-    """Run the command, and write out all that it has printed."""
+    """Run the command, and flush its output."""
     try:
         arguments = [with_home(argument) for argument in sys.argv[1:]]
         _needed(arguments)(args=arguments)
@@ -126,20 +126,20 @@ def _run() -> None:
 
 
 def _fails(error: OSError | UnicodeEncodeError) -> str:
-    """Say what the machine refuses."""
+    """Describe the refusal of the machine."""
     if isinstance(error, UnicodeEncodeError):
         return "a name is not UTF-8: rename it"
     reason = error.strerror or type(error).__name__
     if error.filename is not None:
         named = os.fsdecode(error.filename)
-        return f"{named}: {reason}{_whose(named) if isinstance(error, PermissionError) else ''}"
+        return f"{named}: {reason}{_owned_by(named) if isinstance(error, PermissionError) else ''}"
     if isinstance(error, FileNotFoundError):
         return "the folder that this was called in is gone: change to another one"
     return f"what is printed cannot be written: {reason}"
 
 
-def _whose(file: str) -> str:
-    """Say to whom the folder belongs that a file lies in, as far as that can be seen."""
+def _owned_by(file: str) -> str:
+    """Name the owner of the folder of a file, as far as the owner can be seen."""
     for folder in pathlib.Path(file).absolute().parents:
         try:
             owner = folder.owner()
@@ -152,7 +152,7 @@ def _whose(file: str) -> str:
 
 
 def _forget_output() -> None:
-    """Write what is left of standard output nowhere: the interpreter would try again at its end."""
+    """Drop the rest of standard output: the interpreter would try to write again at its end."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -160,11 +160,11 @@ def _forget_output() -> None:
 def main() -> None:
     """Run the command. An error of this package ends with one line and its exit code, mostly 2.
 
-    What the machine refuses, such as a full disk under standard output, ends with one line and 1.
+    A refusal of the machine, such as a full disk under standard output, ends with one line and 1.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal may lack ε; that must not end a run
+            stream.reconfigure(errors="replace")  # a terminal without ε must not end a run
     warnings.showwarning = _show_warning
     try:
         _run()

@@ -1,6 +1,6 @@
-"""Arguments that several commands take, and the names that a shell completes.
+"""Arguments that several commands share, and the names that a shell completes.
 
-Names are found without what takes long to import.
+Names are found without imports that take long.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import typer
 
 
 def listed_names(incomplete: str) -> list[str]:
-    """Return the names that ``fedbandits list`` can be asked for."""
+    """Return the names that ``fedbandits list`` takes."""
     from fedbandits.settings.reference.places import built_in_environments, built_in_systems, parts
 
     systems = built_in_systems()
@@ -23,7 +23,7 @@ def listed_names(incomplete: str) -> list[str]:
 
 
 def explained_names(incomplete: str) -> list[str]:
-    """Return the names that ``fedbandits explain`` can be asked for."""
+    """Return the names that ``fedbandits explain`` takes."""
     from fedbandits.settings.reference.glossary import WORDS
     from fedbandits.settings.reference.places import paths
 
@@ -37,20 +37,20 @@ def sources(incomplete: str) -> list[str]:
 
 
 def figures(incomplete: str) -> list[str]:
-    """Return the names of figures that can be made again."""
+    """Return the names of all figures."""
     return _begin(_figures(), incomplete)
 
 
 def configurations(incomplete: str) -> list[str]:
-    """Return bundled examples, and TOML files and folders that a path may go on with."""
+    """Return bundled examples, and the TOML files and folders that complete a path."""
     begun = pathlib.Path(incomplete)
     folder = begun if incomplete.endswith("/") else begun.parent
     try:
-        there = sorted(folder.iterdir())
+        paths = sorted(folder.iterdir())
     except OSError:
-        there = []
-    files = [str(path) for path in there if path.suffix == ".toml"]
-    files += [f"{path}/" for path in there if path.is_dir() and not path.name.startswith(".")]
+        paths = []
+    files = [str(path) for path in paths if path.suffix == ".toml"]
+    files += [f"{path}/" for path in paths if path.is_dir() and not path.name.startswith(".")]
     return _begin([*_examples(), *files], incomplete)
 
 

@@ -43,7 +43,7 @@ def create(
 
 
 def _say_request(request: pathlib.Path, replaces: str = "") -> None:
-    """Say what to do with a request, and what to tell the authority beside it."""
+    """Print the next step with a request, and the fingerprint to tell the authority."""
     from fedbandits.deployment.identity.admission import read_request
 
     fingerprint = read_request(request).fingerprint
@@ -118,8 +118,8 @@ def run(
 
     def log(settings: LogSettings) -> LogSettings:
         changed = {"format": log_format or settings.format, "level": log_level or settings.level}
-        made: LogSettings = convert(changed, LogSettings, "--log")
-        return made
+        converted: LogSettings = convert(changed, LogSettings, "--log")
+        return converted
 
     run_party(
         folder, moved=moved, restores=restore, catches_up=catch_up, log=log, attached=attached
@@ -145,7 +145,7 @@ def warm(
     else:
         federation, own = load_federation(source), {}
     kernels = rehearsal.warm(federation, own)
-    from fedbandits._compile.cache import folder_of_kernels  # what compiles is loaded by now
+    from fedbandits._compile.cache import folder_of_kernels  # the compiler is loaded by now
 
     kept = folder_of_kernels()
     if kept is None:
@@ -194,7 +194,7 @@ def inspect(
 
 
 def _decoded(folder: pathlib.Path) -> StoredMessages:
-    """Read the messages in a party's store, and decode those that are kept whole."""
+    """Read the messages in a party's store, and decode the whole messages."""
     from fedbandits.deployment.process.folder import load_party
     from fedbandits.deployment.process.inspecting import inspect as read
 

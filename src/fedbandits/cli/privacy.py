@@ -90,25 +90,25 @@ def _claim_table(label: str, claim: PrivacyClaim) -> Table:
 
 
 def _pairs(title: str, **look: Any) -> Table:
-    """Begin a table of names, each with a text beside it."""
+    """Begin a table with a column of names and a column of texts."""
     return Table(
         Column(style="bold", no_wrap=True), Column(), title=title, title_justify="left", **look
     )
 
 
 class _Account(NamedTuple):
-    """An account in a ledger. ``left`` is what has left, if its file knows of more than this."""
+    """An account in a ledger; ``left`` are messages that left later, if their file has more."""
 
     ledger: pathlib.Path
     federation: str
     statement: Statement
     left: Left | None
-    #: The file of what has left, where it is missing and there should be one.
+    #: Path of the file of messages that left, if the file is missing.
     unknown: pathlib.Path | None
 
     @property
     def whole(self) -> Statement:
-        """The statement, with all that is known to be spent."""
+        """The statement with all known spending."""
         from fedbandits.deployment.hosting.known import with_left
 
         return with_left(self.statement, self.left)
@@ -165,7 +165,7 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
 
 
 def _refuse_twice(before: Sequence[_Account], new: Sequence[_Account]) -> None:
-    """Refuse an account that is in two files: it would count twice."""
+    """Refuse an account in two files, which would count twice."""
     for one in new:
         for other in before:
             same = one.ledger.samefile(other.ledger) or (
@@ -181,7 +181,7 @@ def _refuse_twice(before: Sequence[_Account], new: Sequence[_Account]) -> None:
 
 
 def _statement_table(account: _Account) -> Table:
-    """Make a table of what a party has spent, what is left, and on what."""
+    """Make a table of a party's budget: spent, left, and the streams of releases."""
     statement, whole = account.statement, account.whole
     table = _pairs(f"{escape(statement.party)}: budget", box=None)
     delta = f"at δ = {statement.delta:g}"
@@ -216,7 +216,7 @@ def _cost(mu: float, delta: float) -> str:
 
 
 def _not_counted(account: _Account) -> str:
-    """Say what may have been spent besides; empty where the ledger knows all that has left."""
+    """Describe spending that the ledger does not know of; empty if the ledger is complete."""
     if account.unknown is not None:
         return f" in this file; what left since is not known, as there is no {account.unknown}"
     if (left := account.left) is None:
@@ -227,10 +227,10 @@ def _not_counted(account: _Account) -> str:
 
 
 def _totals_table(accounts: Sequence[_Account]) -> Table:
-    """Make a table of the totals of accounts: of those with one name, and of all.
+    """Make a table of the totals of accounts: of accounts with the same name, and of all.
 
-    Between machines a ledger is one organisation's: several are of the same records where they are
-    its ledgers in several federations, whatever it was called there.
+    Between machines a ledger belongs to one organisation. Several ledgers are about the same
+    records if the organisation takes part in several federations, under any names.
     """
     from fedbandits.privacy.ledger import add_up
 

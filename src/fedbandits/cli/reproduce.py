@@ -52,7 +52,7 @@ def reproduce(
     figure = FIGURES[name]
     if data and not figure.data:
         raise ConfigError(f"--data: {name} takes no data; leave it out")
-    # Only now: a wrong name must not wait for what a figure needs.
+    # Only now: the error of a wrong name must not wait for the imports of a figure.
     from rich.markup import escape
     from rich.table import Column
 

@@ -1,4 +1,4 @@
-"""``fedbandits run``: an experiment or a sweep, with what it is compared with and advice."""
+"""``fedbandits run``: an experiment or a sweep, with its opponents and advice."""
 
 from __future__ import annotations
 
@@ -93,20 +93,21 @@ def run(
             loaded = msgspec.structs.replace(loaded, experiment=both)
         _run_sweep(loaded, out, options)
         return
-    # Only now: a wrong key must not wait for what a run needs.
+    # Only now: the error of a wrong key must not wait for the imports of a run.
     from fedbandits.cli import console
     from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answers.answer import answer
     from fedbandits.experiments.folder import holds_complete_run
     from fedbandits.experiments.opponents import opponents_for, run_beside
     from fedbandits.experiments.result import summarise
+    from fedbandits.experiments.run import Playing
 
     folder = out or pathlib.Path("runs") / loaded.name
     experiment, opponents = loaded, None
     if not no_alone:
         experiment = _add_alone(loaded, folder, jobs, resume)
         with console.shown_progress(_NOTHING_YET, passing=True) as progress:
-            opponents = opponents_for(folder, experiment, jobs=jobs, on_event=progress)
+            opponents = opponents_for(folder, experiment, Playing(jobs, progress))
     earlier = holds_complete_run(folder)
     with console.shown_progress(_NOTHING_YET) as progress:
         result = run_beside(experiment, opponents, out=folder, on_event=progress, **options)
@@ -158,17 +159,17 @@ def _sweep_folder(sweep: Sweep, out: pathlib.Path | None) -> pathlib.Path:
 def _add_alone(
     experiment: Experiment, folder: pathlib.Path, jobs: int | None, resume: bool
 ) -> Experiment:
-    """Find parties that learn alone at their best, add them if they are new, and tell the user.
+    """Find parties that learn alone at their best, add new ones, and tell the user.
 
-    Those of an earlier run in the same folder are taken as they are; a run that is to ``resume``
-    goes on without, if it began so.
+    Parties that an earlier run in the same folder has added are kept. With ``resume``, a run that
+    began without such parties goes on without them.
     """
     from fedbandits.cli import console
     from fedbandits.experiments.best_alone import with_alone
     from fedbandits.experiments.folder import check_output, kept_in
 
     both = kept_in(folder, experiment)
-    if both is None:  # a folder that cannot be written is refused before anything is tried
+    if both is None:  # refuse a folder that cannot be written before the search
         check_output(folder, experiment, but=("best_alone", "systems"))
         check_output(folder, experiment, but=("best_alone",))
     if both is None or not (both.best_alone or resume):
@@ -186,18 +187,19 @@ def _add_alone(
 def _print_advice(
     experiment: Experiment, answer: Answer, folder: pathlib.Path, jobs: int | None
 ) -> None:
-    """Say what is going to be tried, try it, print what was found, and put it into the report.
+    """Print the values to try, try them, print the advice, and put the advice into the report.
 
-    The best private system of the run's answer is tried.
+    Values are tried with the best private system of the run's answer.
     """
     from fedbandits.cli import console
     from fedbandits.errors import ConfigError
     from fedbandits.experiments.answers.advise import advise, pair_of, trial_work, trials, work
     from fedbandits.experiments.output import write_advice
+    from fedbandits.experiments.run import Playing
 
     best = next((one.system for one in answer.comparisons if one.kind == "alone"), None)
     try:
-        base = pair_of(experiment, best, jobs=jobs)
+        base = pair_of(experiment, best, Playing(jobs))
     except ConfigError as error:
         typer.echo(f"No advice: {error}", err=True)
         return
@@ -212,7 +214,7 @@ def _print_advice(
 
 
 def _announced(base: Experiment, trials: list[Trial], share: float) -> str:
-    """Say what is going to be played, and how much that is."""
+    """Describe the sweeps of an advice, and their work beside that of the run."""
     words = base.environment.words
     names = {"parties": words.parties, "epsilon": "ε"}
     values = "; ".join(
@@ -226,5 +228,5 @@ def _announced(base: Experiment, trials: list[Trial], share: float) -> str:
 
 
 def _one_digit(value: float) -> str:
-    """Write a number with one digit that counts: ``0.2``, ``3`` or ``10``."""
+    """Write a number with one significant digit: ``0.2``, ``3`` or ``10``."""
     return f"{float(f'{value:.1g}'):,g}"

@@ -13,9 +13,9 @@ from fedbandits.cli.console import folding, output, table, whole
 from fedbandits.errors import ConfigError
 
 if TYPE_CHECKING:
-    from fedbandits.experiments.folder import RunComparison, StoredRun
+    from fedbandits.experiments.folder import RunComparison, StoredRun, SystemDifference
 
-#: A value of a setting is shown in so many characters.
+#: Most characters of the value of a setting.
 _WIDEST = 48
 
 
@@ -88,7 +88,7 @@ def _settings_of(comparison: RunComparison, first: str, second: str) -> Table:
 def _short(value: Any) -> str:
     if value is None:
         return "–"
-    if isinstance(value, dict):  # a system that the other run does not have
+    if isinstance(value, dict):  # a system of one run alone
         value = value.get("preset", value.get("kind", value))
     text = str(value)
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
@@ -105,23 +105,23 @@ def _systems_of(comparison: RunComparison, first: str, second: str) -> Table:
         *folding(first, second, "difference", justify="right"),
     ]
     rows = (
-        (each.system, f"{each.first:.4g}", f"{each.second:.4g}", _difference_of(each))
-        for each in comparison.systems
+        (both.system, f"{both.first:.4g}", f"{both.second:.4g}", _difference_of(both))
+        for both in comparison.systems
     )
     return table(columns, rows, comparison.units[0], caption=how)
 
 
-def _difference_of(each: Any) -> str:
-    if each.difference is None:
+def _difference_of(both: SystemDifference) -> str:
+    if both.difference is None:
         return "–"
-    half = each.difference.half_width
-    if half == 0.0 == each.difference.mean:
+    half = both.difference.half_width
+    if half == 0.0 == both.difference.mean:
         return "0"
     band = "" if half is None else f" ± {half:.2g}"
-    return f"{each.difference.mean:+.3g}{band}"
+    return f"{both.difference.mean:+.3g}{band}"
 
 
-#: Inches: smaller ones have no room for lines, larger ones are no pages.
+#: Sides of a plot in inches: smaller plots have no room for lines, larger plots fit no page.
 _SMALLEST, _LARGEST = 2.0, 40.0
 
 

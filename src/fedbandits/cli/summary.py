@@ -1,4 +1,4 @@
-"""The tables that end a run and a sweep."""
+"""The tables at the end of a run and of a sweep."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from fedbandits.settings.sweeps import Point, Sweep, value_text
 
 _BAND = "± is half of the 95% interval of the mean: Student's t over replicates."
 _NO_BAND = f"No ±: fewer than {FEWEST} replicates."
-#: Wider than any terminal: to measure what a table would take.
+#: A width beyond any terminal, to measure the full width of a table.
 _UNBOUNDED = 4000
-#: Characters of a label that need no folding. Rather a longer one is folded than a column goes.
+#: Most characters of a label without folding. Longer labels are folded before columns are dropped.
 _LABEL = 30
 
 
-#: Most rows of a sweep that a terminal shows.
+#: Most rows of a sweep in a terminal.
 _MOST_ROWS = 60
 
 
 class _Column(NamedTuple):
-    """A column: its title, what it shows of a row, and how soon it goes where room is short."""
+    """A column: its title, its cell of a row, and its order of dropping on narrow terminals."""
 
     title: str
     cell: Callable[[dict[str, Any]], str]
-    goes: int = 0  # 0 stays; the largest goes first
+    goes: int = 0  # 0 stays; the largest is dropped first
 
 
 def summary_table(experiment: Experiment, rows: list[dict[str, Any]], width: int = 120) -> Table:

@@ -14,7 +14,7 @@ import numpy as np
 from fedbandits._schema import prepared
 from fedbandits.errors import ConfigError, FedbanditsError
 
-#: The header that names a request. The door's answer has it, too, and no other answer does.
+#: The header that names a request. Only the door's answer to this request repeats the name.
 KEY = "idempotency-key"
 Numbers: TypeAlias = Sequence[float] | np.ndarray[Any, Any]
 Rows: TypeAlias = Sequence[Numbers] | np.ndarray[Any, Any]
@@ -26,14 +26,14 @@ class DoorError(FedbanditsError):
     Parameters
     ----------
     status
-        The HTTP status; 0 if nobody answered.
+        The HTTP status; 0 without an answer.
     type
         The name of the problem, a URN; ``about:blank`` if it has no name.
     title, detail
-        Summary of the problem, and what to do about it.
+        Summary of the problem, and its remedy.
     """
 
-    #: Names of the problems that it stands for: the last words of their types.
+    #: Names of the problems of this class: the last words of their types.
     PROBLEMS: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, status: int, type: str, title: str, detail: str) -> None:
@@ -41,7 +41,7 @@ class DoorError(FedbanditsError):
         self.status, self.type, self.title, self.detail = status, type, title, detail
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Tell how it is made again in another process: without a call of ``__init__``."""
+        """Return the way to restore the error in another process, without ``__init__``."""
         kind = self.__class__
         return kind.__new__, (kind, *self.args), self.__dict__
 
@@ -62,7 +62,7 @@ class TokenError(DoorError):
 
 
 class NotOfferedError(DoorError):
-    """The party does not offer this, because its role is another one."""
+    """The party's role does not offer this request."""
 
     PROBLEMS = ("not-offered",)
 
@@ -106,15 +106,15 @@ class UnavailableError(DoorError):
 class UnreachableError(DoorError):
     """The door has not answered, but the request may have been carried out.
 
-    The ``status`` is 0, or that of whoever answered in the door's place, such as a proxy. Ask
-    again with the ``key``: a decision that was made is then not made twice.
+    The ``status`` is 0, or the status of an answer in the door's place, such as a proxy's. Ask
+    again with the ``key``: then the decision is not made twice.
 
     Parameters
     ----------
     status, detail
         See :class:`DoorError`.
     key
-        What the request was called.
+        The name of the request.
     """
 
     def __init__(self, status: int, detail: str, key: str = "") -> None:
@@ -136,7 +136,7 @@ class Decision(msgspec.Struct, frozen=True, rename={"id": "decision_id"}):
     id
         Identifies the decision when its outcome is reported.
     action
-        Number of the chosen action (the first is 0), or what else the system decides.
+        Number of the chosen action, from 0, or another decision of the system.
     """
 
     id: str
@@ -144,7 +144,7 @@ class Decision(msgspec.Struct, frozen=True, rename={"id": "decision_id"}):
 
 
 class _Problem(msgspec.Struct, frozen=True):
-    """Problem details, as far as they are there."""
+    """Details of a problem; empty where the answer has none."""
 
     type: str = "about:blank"
     title: str = ""
@@ -152,7 +152,7 @@ class _Problem(msgspec.Struct, frozen=True):
 
 
 class Call(NamedTuple):
-    """A request, and the type of its answer. The ``key`` is drawn unless it is given."""
+    """A request, and the type of its answer. Without a ``key``, a key is drawn."""
 
     method: str
     path: str
@@ -160,11 +160,11 @@ class Call(NamedTuple):
     answer: Any = None
     wait: float = 0.0
     key: str | None = None
-    again: bool = True  # whether it may be sent twice
-    done: tuple[type[DoorError], ...] = ()  # refusals that say that it has arrived before
+    again: bool = True  # whether the request may be sent twice
+    done: tuple[type[DoorError], ...] = ()  # refusals of a request that has arrived before
 
 
-#: Calls that need nothing said. The second of two orders is refused, whatever became of the first.
+#: Calls without content. A second order is refused, whether or not the first had an answer.
 ORDER = Call("POST", "/v1/orders", None, dict[str, Any], again=False)
 PRIVACY = Call("GET", "/v1/privacy", None, dict[str, Any])
 STATUS = Call("GET", "/v1/status", None, dict[str, Any])
@@ -180,9 +180,9 @@ def decide(key: str | None, **asked: Any) -> Call:
 
 def reward(decision: Decision | str, reward: Any, more: Mapping[str, Any]) -> Call:
     """Make the call that reports the outcome of a decision."""
-    told = more if reward is None else {"reward": reward, **more}
+    outcome = more if reward is None else {"reward": reward, **more}
     decision_id = decision if isinstance(decision, str) else decision.id
-    body = {"decision_id": decision_id, **told}
+    body = {"decision_id": decision_id, **outcome}
     return Call("POST", "/v1/rewards", body, done=(DuplicateError,))
 
 
@@ -198,7 +198,7 @@ def pull(pull: str, reward: int) -> Call:
 
 
 def _plain(value: Any) -> Any:
-    """Make numpy's numbers and arrays those of JSON."""
+    """Turn numbers and arrays of numpy into numbers and lists."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
@@ -208,18 +208,18 @@ def _plain(value: Any) -> Any:
 
 def request(http: httpx.Client | httpx.AsyncClient, call: Call, timeout: float) -> httpx.Request:
     """Write the request of a call that has a key."""
-    named = {KEY: str(call.key)}
+    headers = {KEY: str(call.key)}
     content = None
     if call.body is not None:
         content = msgspec.json.encode(call.body, enc_hook=_plain)
-        named["content-type"] = "application/json"
+        headers["content-type"] = "application/json"
     return http.build_request(
-        call.method, call.path, content=content, headers=named, timeout=timeout + call.wait
+        call.method, call.path, content=content, headers=headers, timeout=timeout + call.wait
     )
 
 
 def read(call: Call, response: httpx.Response) -> Any:
-    """Read an answer; raise a DoorError if it is a refusal, or not the door's to this request."""
+    """Read an answer; raise a DoorError for a refusal, and for answers to other requests."""
     status, key = response.status_code, response.request.headers[KEY]
     problem = None if response.is_success else _problem(response)
     if response.headers.get(KEY) != key and (problem is None or KEY in response.headers):
@@ -239,7 +239,10 @@ def read(call: Call, response: httpx.Response) -> Any:
 
 
 def _problem(response: httpx.Response) -> _Problem | None:
-    """Read a door's refusal; None if it is none. It has no key where the head was not read."""
+    """Read a door's refusal; None for other answers.
+
+    The refusal has no key if the door has not read the head of the request.
+    """
     try:
         problem = msgspec.json.decode(response.content, type=prepared(_Problem))
     except (msgspec.DecodeError, UnicodeDecodeError):

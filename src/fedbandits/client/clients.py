@@ -1,4 +1,4 @@
-"""Clients of a party's door: one that waits for answers, and one for asyncio."""
+"""Clients of a party's door: a client that waits for answers, and a client for asyncio."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedbandits.errors import ConfigError
 RETRIES, MOST_RETRIES = 3, 20
 #: Seconds before the second try; each further wait is twice as long, up to the longest.
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
-#: No answer; a proxy's answer in the door's place; a door that is not ready. All may pass.
+#: Statuses that may pass: no answer, a proxy's answer, or a door that is not ready.
 _PASSING = frozenset({0, 502, 503, 504})
 
 
@@ -31,9 +31,9 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 
 class Place:
-    """A door's address, what is shown to it, how long it is waited for, and how often it is tried.
+    """A door's address, with the token, the time to wait for answers, and the number of retries.
 
-    Raises ConfigError if it cannot be so. The error shows neither url nor token.
+    Raises ConfigError for impossible values. The error shows neither url nor token.
     """
 
     def __init__(self, url: str, token: str, timeout: float, verify: Any, retries: int) -> None:
@@ -55,9 +55,9 @@ class Place:
         self.timeout, self.retries = timeout, retries
 
     def arguments(self, transport: Any) -> dict[str, Any]:
-        """Return the arguments for httpx; ``transport`` is a class of it.
+        """Return the arguments for httpx, with a ``transport`` of that class.
 
-        Authorities are not loaded where there are no certificates.
+        Without https there are no certificates, and no authorities are loaded.
         """
         verify = self._verify if self._url.lower().startswith("https:") else False
         return {
@@ -78,14 +78,14 @@ def _is_address(url: str) -> bool:
 
 
 class Tries:
-    """Tries of one call, all with the same key, and what is known of those before.
+    """Tries of one call, all with the same key, and the knowledge of earlier tries.
 
     Parameters
     ----------
     call
-        The call. A key that no other has is drawn unless it has one.
+        The call. Without a key, a unique key is drawn.
     retries
-        How often it may be tried again.
+        Number of further tries.
     """
 
     def __init__(self, call: Call, retries: int) -> None:
@@ -95,9 +95,9 @@ class Tries:
         self._unanswered = False
 
     def wait_after(self, error: DoorError) -> float | None:
-        """Return how many seconds to wait for the next try; None if an earlier one has arrived.
+        """Return the seconds before the next try; None if an earlier try has arrived.
 
-        Raises the ``error`` if it will not pass, or was the last one.
+        Raises the ``error`` if the error will not pass, or no try is left.
         """
         if self._unanswered and isinstance(error, self.call.done):
             return None
@@ -110,7 +110,7 @@ class Tries:
 
 
 class Client:
-    """A client of a party's door: it asks for decisions and reports rewards.
+    """A client of a party's door, which asks for decisions and reports rewards.
 
     Many threads may use one client.
 
@@ -125,19 +125,19 @@ class Client:
     verify
         Whether to check the door's certificate. Or an SSL context with the certificates to trust.
     retries
-        How often a request without an answer is sent again, with the same key: 0 for never. So a
+        Number of times that a request without an answer is sent again, with the same key. So a
         decision is made once, and a reward counts once. An order is never sent again.
     sleep
-        What waits between two tries, for 0.5 seconds, then 1, 2, and so on; by default
+        A function that waits between two tries, for 0.5 seconds, then 1, 2, and so on; by default
         ``time.sleep``.
 
     Raises
     ------
     ConfigError
-        If the url, the token, the timeout or the retries cannot be one. The error shows none.
+        For an impossible url, token, timeout or number of retries. The error does not show them.
     DoorError
-        By every method, if the door refuses the request or cannot be reached. The subclasses say
-        why.
+        By every method, if the door refuses the request or cannot be reached. The subclass names
+        the reason.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Client:
         return httpx.Client(**self._place.arguments(httpx.HTTPTransport))
 
     def _connections(self) -> httpx.Client:
-        """Return the connections of this process: after a fork the others are its parent's."""
+        """Return the connections of this process; a forked process opens new connections."""
         if self._process != os.getpid():
             self._http, self._process = self._opened(), os.getpid()
         return self._http
@@ -173,19 +173,18 @@ class Client:
         context : (d,) numbers
             The context of this decision, if each action has its own model.
         available : numbers of actions, optional
-            The actions that can be chosen now, if each action has its own model. All can if it is
-            not given.
+            The actions that can be chosen now, if each action has its own model; by default all.
         user : int
-            Number of the user who has arrived.
+            Number of the arriving user.
         items : (K, d) numbers
             One context for each item that this user can be shown.
         person : str
-            Names the person for whom the decision is made, where the terms protect persons. The
-            name is the same in all visits.
+            Name of the person for whom the decision is made, if the terms protect persons. The name
+            is the same in all visits.
         key : str, optional
-            Names this request; drawn if it is not given. After an UnreachableError, when all tries
-            had no answer, ask again with its ``key``: if the decision was made, it is returned, and
-            none is made twice.
+            Name of this request; by default a drawn name. After an UnreachableError, when no try
+            had an answer, ask again with its ``key``: a decision that was made is returned, and not
+            made twice.
         **more
             Further arguments of a system of your own, by name.
         """
@@ -212,8 +211,8 @@ class Client:
 
     def next_pull(self, wait: float = 30.0) -> str | None:
         """Return the due pull; None if none becomes due within ``wait`` seconds, at most 60."""
-        found = self._call(calls.next_pull(wait))
-        return None if found is None else found["pull_id"]
+        pull = self._call(calls.next_pull(wait))
+        return None if pull is None else pull["pull_id"]
 
     def pull(self, pull: str, reward: int) -> None:
         """Report the reward of ``pull``: 0 or 1."""
@@ -225,14 +224,14 @@ class Client:
         return status
 
     def privacy(self) -> dict[str, Any]:
-        """Return the privacy claim, the privacy budget that is spent, and what is left of it."""
-        told: dict[str, Any] = self._call(calls.PRIVACY)
-        return told
+        """Return the privacy claim, and the spent and the remaining privacy budget."""
+        privacy: dict[str, Any] = self._call(calls.PRIVACY)
+        return privacy
 
     def status(self) -> dict[str, Any]:
-        """Return the party's status: how far it is and what it waits for."""
-        told: dict[str, Any] = self._call(calls.STATUS)
-        return told
+        """Return the party's status: its progress, and the messages that it waits for."""
+        status: dict[str, Any] = self._call(calls.STATUS)
+        return status
 
     def close(self) -> None:
         """Close the connections."""
@@ -272,7 +271,7 @@ class AsyncClient:
     url, token, timeout, verify, retries
         See :class:`Client`.
     sleep
-        What waits between two tries, and is awaited; by default ``asyncio.sleep``.
+        An awaitable function that waits between two tries; by default ``asyncio.sleep``.
     """
 
     def __init__(
@@ -327,8 +326,8 @@ class AsyncClient:
 
     async def next_pull(self, wait: float = 30.0) -> str | None:
         """Return the due pull; None if none becomes due within ``wait`` seconds, at most 60."""
-        found = await self._call(calls.next_pull(wait))
-        return None if found is None else found["pull_id"]
+        pull = await self._call(calls.next_pull(wait))
+        return None if pull is None else pull["pull_id"]
 
     async def pull(self, pull: str, reward: int) -> None:
         """Report the reward of ``pull``: 0 or 1."""
@@ -340,14 +339,14 @@ class AsyncClient:
         return status
 
     async def privacy(self) -> dict[str, Any]:
-        """Return the privacy claim, the privacy budget that is spent, and what is left of it."""
-        told: dict[str, Any] = await self._call(calls.PRIVACY)
-        return told
+        """Return the privacy claim, and the spent and the remaining privacy budget."""
+        privacy: dict[str, Any] = await self._call(calls.PRIVACY)
+        return privacy
 
     async def status(self) -> dict[str, Any]:
-        """Return the party's status: how far it is and what it waits for."""
-        told: dict[str, Any] = await self._call(calls.STATUS)
-        return told
+        """Return the party's status: its progress, and the messages that it waits for."""
+        status: dict[str, Any] = await self._call(calls.STATUS)
+        return status
 
     async def close(self) -> None:
         """Close the connections."""

@@ -1,4 +1,4 @@
-"""The systems that private ones are compared with: parties alone, and everything pooled."""
+"""Baselines of private systems: parties alone, and everything pooled."""
 
 from __future__ import annotations
 
@@ -13,55 +13,56 @@ from fedbandits.settings.experiment import Experiment, Variant, system
 from fedbandits.settings.written import plain
 from fedbandits.systems import Preset, System, find_system, systems
 
-if TYPE_CHECKING:  # baselines are chosen before anything is priced
+if TYPE_CHECKING:  # baselines are chosen without the code that prices claims
     from fedbandits.privacy.claims import PrivacyClaim
 
 
-#: Settings of parties alone that are tried: how far they explore, and their ridge parameter λ.
+#: Settings of parties alone that are tried: their exploration scale α, and their ridge λ.
 SCALE, RIDGE = "exploration_scale", "regularization"
-#: Most replicates that every value is tried on.
+#: Most replicates of every tried value.
 MOST_REPLICATES = 4
-#: What a system can be compared with.
+#: Kinds of baselines.
 Kind = Literal["alone", "pooled"]
 
 
 class Claimed(NamedTuple):
-    """The part of a privacy claim that a verdict needs."""
+    """The facts of a privacy claim that a verdict needs."""
 
-    #: The ε that accounting supports: infinite if there is none, 0 if nothing is sent.
+    #: The ε that accounting supports: infinite without a guarantee, 0 without messages.
     epsilon: float
-    encrypted: bool  # whether encryption protects, so that there is no ε
+    encrypted: bool  # whether encryption protects, without an ε
     stated: bool  # whether a paper states an ε
 
     @classmethod
     def of(cls, claim: PrivacyClaim) -> Claimed:
-        """Take the needed part of ``claim``."""
+        """Take the facts from ``claim``."""
         return cls(claim.epsilon, bool(claim.encrypted), claim.paper_claims is not None)
 
     @property
     def is_private(self) -> bool:
-        """True if something is sent, and a finite ε is claimed for it."""
+        """True if messages are sent, and a finite ε is claimed for them."""
         return 0.0 < self.epsilon < math.inf
 
 
 def stands_for(entry: Variant, claim: Claimed) -> str:
-    """Return what ``entry`` stands for in comparisons: ``alone``, ``pooled`` or nothing.
+    """Return the kind of baseline that ``entry`` is: ``alone``, ``pooled``, or empty.
 
-    Its preset says so, and its ``claim`` agrees: alone nothing is sent, pooled all is in clear.
+    The preset names the kind, and the ``claim`` must agree: parties alone send nothing, and pooled
+    data are in clear.
     """
-    said = find_system(entry.system).presets[entry.preset].stands_for
+    kind = find_system(entry.system).presets[entry.preset].stands_for
     agrees = {
         "alone": claim.epsilon == 0.0,
         "pooled": math.isinf(claim.epsilon) and not claim.encrypted,
     }
-    return said if agrees.get(said) else ""
+    return kind if agrees.get(kind) else ""
 
 
 def counterpart(judged: Variant, name: str, other: System[Any], label: str) -> Variant:
     """Make preset ``name`` of the system ``other`` a fair counterpart of ``judged``.
 
-    It has the settings of ``judged``, except those that its preset names as ``sharing``. Only
-    settings that both systems inherit from one declaration are the same setting.
+    The counterpart has the settings of ``judged``, except settings that its preset names as
+    ``sharing``. Two settings are the same if both systems inherit them from one class.
     """
     shared = _shared_keys(judged, other.config_type) - _own_keys(other.presets[name])
     settings = {key: getattr(judged.config, key) for key in sorted(shared)}
@@ -71,8 +72,8 @@ def counterpart(judged: Variant, name: str, other: System[Any], label: str) -> V
 def differing_keys(judged: Variant, baseline: Variant, best: bool = False) -> tuple[str, ...]:
     """List settings that differ between ``judged`` and ``baseline`` and are not about sharing.
 
-    The settings that are tried are a baseline's own where it is at its ``best``. Systems that have
-    no setting in common differ in their ``algorithm``.
+    The tried settings of a baseline at its ``best`` do not count. Systems without common settings
+    differ in their ``algorithm``.
     """
     shared = _shared_keys(judged, type(baseline.config))
     if not shared and judged.system != baseline.system:
@@ -91,7 +92,7 @@ def differing_keys(judged: Variant, baseline: Variant, best: bool = False) -> tu
 
 
 def _explores_as_its_preset(entry: Variant) -> bool:
-    """Tell whether an entry has the ``exploration_scale`` that its preset has."""
+    """Tell whether an entry has the ``exploration_scale`` of its preset."""
     preset = find_system(entry.system).presets[entry.preset]
     usual = preset.settings.get(SCALE, getattr(type(entry.config)(), SCALE, None))
     return bool(getattr(entry.config, SCALE, None) == usual)
@@ -107,7 +108,7 @@ def closest(judged: Variant, candidates: Iterable[Variant]) -> Variant | None:
 
 
 def presets_for(kind: Kind, entry: Variant) -> Iterator[tuple[str, System[Any]]]:
-    """List presets that stand for ``kind``, with their systems; the entry's system comes first."""
+    """List presets of a ``kind``, with their systems; presets of the entry's system come first."""
     own = find_system(entry.system)
     yield from _standing_for(kind, own)
     for other in systems():
@@ -122,7 +123,7 @@ def _standing_for(kind: Kind, declared: System[Any]) -> Iterator[tuple[str, Syst
 
 
 def _own_keys(preset: Preset) -> set[str]:
-    """Return the settings in which two sides of a fair comparison may differ."""
+    """Return the settings that may differ in a fair comparison."""
     return set(preset.sharing or preset.settings)
 
 
@@ -133,7 +134,7 @@ def _shared_keys(judged: Variant, other: type[Any]) -> set[str]:
 
 
 def _declared(config: type[Any]) -> dict[str, type]:
-    """Find for each setting the class that declares it."""
+    """Return the class that declares each setting."""
     classes: dict[str, type] = {}
     for cls in reversed(config.__mro__):
         classes |= dict.fromkeys(vars(cls).get("__annotations__", {}), cls)
@@ -145,12 +146,12 @@ def _value(entry: Variant, key: str) -> Any:
 
 
 def is_tunable(entry: Variant) -> bool:
-    """Tell whether the entry has a setting that is tried."""
+    """Tell whether the entry has an exploration scale."""
     return hasattr(entry.config, SCALE)
 
 
 def default_ridge(entry: Variant) -> float | None:
-    """Return λ that the entry begins with; None if it has none, or if λ belongs to a bound."""
+    """Return the initial λ of an entry; None without λ, or if λ belongs to a bound."""
     given = getattr(entry.config, RIDGE, None)
     if given != "auto":
         return None if given is None else float(given)
@@ -162,7 +163,7 @@ def default_ridge(entry: Variant) -> float | None:
 
 
 def tuned(entry: Variant, place: Place) -> Variant:
-    """Return the entry with the settings of a place of the grid; the default λ is left as it is."""
+    """Return the entry with the settings of a place of the grid; the default λ is kept."""
     settings, label = {SCALE: place.alpha}, f"{entry.label}, α = {place.alpha:g}"
     if place.ridge:
         ridge = float(f"{place.ridge_factor * (default_ridge(entry) or 1.0):.3g}")
@@ -172,7 +173,7 @@ def tuned(entry: Variant, place: Place) -> Variant:
 
 
 def as_usual(entry: Variant) -> Variant | None:
-    """Return the entry with α = 1 and the default λ: as it usually is. None if it has no λ."""
+    """Return the entry as usual, with α = 1 and the default λ; None without λ."""
     usual = as_people_explore(entry)
     if not (is_tunable(usual) and hasattr(usual.config, RIDGE)):
         return None
@@ -180,13 +181,13 @@ def as_usual(entry: Variant) -> Variant | None:
 
 
 def own_ridge(entry: Variant) -> float | None:
-    """Return λ of an entry where it is not the default; None where it is, or where it has none."""
+    """Return λ of an entry; None without λ, or if λ is the default."""
     given = getattr(entry.config, RIDGE, None)
     return None if given is None or given == type(entry.config)().regularization else float(given)
 
 
 def plays_like(one: Variant, other: Variant) -> bool:
-    """Tell whether two variants play alike, whatever their labels are."""
+    """Tell whether two variants are equal but for their labels."""
     return (one.preset, one.config) == (other.preset, other.config)
 
 
@@ -196,7 +197,7 @@ def as_people_explore(entry: Variant) -> Variant:
 
 
 def tried_on(experiment: Experiment) -> int:
-    """Return how many replicates of its own every value is tried on, before there are more."""
+    """Return the number of replicates on which every value is tried first."""
     return min(experiment.replicates, MOST_REPLICATES)
 
 

@@ -1,9 +1,9 @@
 """Parties that learn alone at their best: their settings are tried on replicates of their own.
 
-A party that learns alone chooses how far to explore, and how strongly to hold an estimate down. A
-system that shares is compared with the best of these choices, so that sharing does not gain over a
-choice that no party would make. The replicates of the run itself choose nothing: no party could
-know the best choice on them by chance.
+A party that learns alone chooses its exploration scale and its regularization. A system that shares
+is compared with the best of these choices, so that sharing does not gain over a choice that no
+party would make. The replicates of the run itself are not used: no party could know the best choice
+on them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from fedbandits.experiments.tuning import LEAST_PLAYED, MORE, OF_THE_RUN, Bounds
 from fedbandits.settings.experiment import Experiment, Variant, load
 from fedbandits.systems import find_system
 
-#: Turns the seed of a run into that of other replicates.
+#: Turns the seed of a run into the seed of other replicates.
 _OTHER_SEED = 0x2545F4914F6CDD1D
 _LABEL, _BEST_LABEL = "alone", "alone at its best"
 
@@ -52,51 +52,50 @@ def with_alone(
 ) -> Experiment:
     """Add parties that learn alone at their best, and name them in ``best_alone``.
 
-    Their settings are tried on replicates of their own, which are not those of the experiment.
-    Tried are values of ``exploration_scale``, and of ``regularization`` where there is such a
-    setting, and every system of the experiment whose parties learn alone. The search goes on where
-    the best value is the last one. Other settings are those of the first system that claims a
-    finite ε, but for those that say what is sent, when, and with which noise. The best is added,
-    unless it is in the experiment already. If the private system explores by a radius that is
-    proved, and the experiment has no parties that learn alone, those with the same radius are added
-    too.
+    Settings are tried on replicates of their own, not on replicates of the experiment. Tried are
+    values of ``exploration_scale``, and of ``regularization`` if a system has the setting, and all
+    systems of the experiment with parties that learn alone. The search goes on if the best value is
+    the last value. Other settings come from the first system that claims a finite ε, except the
+    settings of messages, their times and noise. The best system is added, unless the experiment has
+    it already. If the private system explores by a proved radius, and no parties of the experiment
+    learn alone, parties with the same radius are added too.
 
     Parameters
     ----------
     experiment
         An :class:`.Experiment`, or the path of a TOML file.
     jobs, on_event, stop
-        How replicates are played; see :func:`fedbandits.run`.
+        Options of the trials; see :func:`fedbandits.run`.
 
     Returns
     -------
     Experiment
-        The same experiment, if ``best_alone`` is known already, if no system claims a finite ε, or
-        if no system whose parties learn alone plays in this environment. Where regret is not known,
-        as with a log, nothing is tried.
+        The same experiment, if it names ``best_alone``, if no system claims a finite ε, or if no
+        system with parties alone plays in this environment. If regret is not known, as with a log,
+        no settings are tried.
 
     Raises
     ------
     ConfigError, DataError
         If the experiment cannot be run.
     KeyboardInterrupt, StoppedError
-        If it was ended before all were tried.
+        If the search was ended early.
     """
     if not isinstance(experiment, Experiment):
         experiment = load(pathlib.Path(experiment))
     if experiment.best_alone:
         return experiment
-    judged, there = _judged_and_alone(experiment)
+    judged, present = _judged_and_alone(experiment)
     fair = _alone(experiment, judged) if judged is not None else None
     if fair is None:
         return experiment
     best = as_people_explore(fair)
-    added = [] if there else [fair] if fair != best else []
-    others = [*there, *added]
+    added = [] if present else [fair] if fair != best else []
+    others = [*present, *added]
     if not experiment.environment.regret_is_known or not (is_tunable(best) or len(others) > 1):
-        return _with(experiment, [] if there else [fair])
+        return _with(experiment, [] if present else [fair])
     winner = _best_of(experiment, best, others, Playing(jobs, on_event, stop))
-    same = next((one for one in others if plays_like(one, winner)), None)
+    same = next((entry for entry in others if plays_like(entry, winner)), None)
     if same is None:
         taken = {entry.label for entry in (*experiment.systems, *added)}
         label = _free(_BEST_LABEL if others else _LABEL, taken)
@@ -108,7 +107,7 @@ def with_alone(
 def fair_alone(experiment: Experiment) -> Variant | None:
     """Return parties that learn alone with the settings of the first system that claims a finite ε.
 
-    None if there is no such system, or if no preset whose parties learn alone plays here.
+    None without such a system, or if no preset with parties alone plays in the environment.
     """
     judged, _ = _judged_and_alone(experiment)
     return None if judged is None else _alone(experiment, judged)
@@ -120,7 +119,7 @@ def _with(experiment: Experiment, added: Sequence[Variant], best_alone: str = ""
 
 
 def _judged_and_alone(experiment: Experiment) -> tuple[Variant | None, list[Variant]]:
-    """Find the first system that claims a finite ε, and all whose parties learn alone."""
+    """Find the first system that claims a finite ε, and all systems with parties alone."""
     with warnings.catch_warnings():  # the run itself warns
         warnings.simplefilter("ignore", ConfigWarning)
         plans = experiment.check()
@@ -134,7 +133,7 @@ def _judged_and_alone(experiment: Experiment) -> tuple[Variant | None, list[Vari
 
 
 def _alone(experiment: Experiment, judged: Variant) -> Variant | None:
-    """Make a fair *alone* for ``judged``; None if no system has one for this environment."""
+    """Make a fair *alone* for ``judged``; None if no preset of that kind plays here."""
     label = _free(_LABEL, {entry.label for entry in experiment.systems})
     for preset, declared in presets_for("alone", judged):
         if declared.plays_in(type(experiment.environment)):
@@ -143,7 +142,7 @@ def _alone(experiment: Experiment, judged: Variant) -> Variant | None:
 
 
 def _free(label: str, taken: Collection[str]) -> str:
-    """Return the label, with a number if it is taken."""
+    """Return the label, with a number if another system has it."""
     numbered = (f"{label} {number}" for number in itertools.count(2))
     return next(name for name in itertools.chain([label], numbered) if name not in taken)
 
@@ -151,12 +150,12 @@ def _free(label: str, taken: Collection[str]) -> str:
 def _best_of(
     experiment: Experiment, default: Variant, others: Sequence[Variant], playing: Playing
 ) -> Variant:
-    """Try settings around the default, and return the best of them and of the others.
+    """Try settings around the default, and return the best of these and of ``others``.
 
     Raises
     ------
     KeyboardInterrupt, StoppedError
-        If it was ended before all were played.
+        If the search was ended early.
     """
     sizes = _batches(tried_on(experiment))
     tried = _Tried(experiment, default, sizes, playing)
@@ -164,19 +163,19 @@ def _best_of(
     first = 2 if sizes[0] < tried_on(experiment) else 1
     race = Race[Place | Variant](tried.play, sizes, first, most)
     climb(race, Bounds(default_ridge(default)), is_tunable(default))
-    known = [tried.variant(one) for one in race.candidates]
-    race.enter(one for one in others if not any(plays_like(one, other) for other in known))
+    known = [tried.variant(candidate) for candidate in race.candidates]
+    race.enter(entry for entry in others if not any(plays_like(entry, same) for same in known))
     return tried.variant(race.settle())
 
 
 def _batches(first: int) -> tuple[int, ...]:
-    """Return how many replicates each batch has, of which the first ones are ``first`` together."""
+    """Return the replicates of each batch; the first batches have ``first`` together."""
     begun = (first // 2, first - first // 2) if first > 3 else (first,)
     return (*begun, *(first,) * (MORE - 1))
 
 
 class _Tried:
-    """Plays settings of a system whose parties learn alone, on replicates of their own."""
+    """Player of candidates: settings of parties alone, and variants, on other replicates."""
 
     def __init__(
         self, experiment: Experiment, default: Variant, sizes: Sequence[int], playing: Playing
@@ -186,11 +185,11 @@ class _Tried:
         self._numbers: list[Place | Variant] = []
 
     def variant(self, candidate: Place | Variant) -> Variant:
-        """Return the variant that a candidate stands for."""
+        """Return the variant of a candidate."""
         return tuned(self._default, candidate) if isinstance(candidate, Place) else candidate
 
     def _numbered(self, candidate: Place | Variant) -> Variant:
-        """Return the variant of a candidate under a label of its own."""
+        """Return the variant of a candidate with a numbered label."""
         entry = self.variant(candidate)
         if candidate not in self._numbers:
             self._numbers.append(candidate)
@@ -198,17 +197,17 @@ class _Tried:
         return msgspec.structs.replace(entry, label=label[:60].rstrip())
 
     def play(self, candidates: Sequence[Place | Variant], batch: int) -> Floats:
-        """Play a batch, and return what each candidate loses, (candidates, replicates)."""
+        """Play a batch, and return the loss of each candidate, (candidates, replicates)."""
         begun = bool(self._numbers)
         own = msgspec.structs.replace(
             self._experiment,
-            systems=tuple(self._numbered(one) for one in candidates),
+            systems=tuple(map(self._numbered, candidates)),
             best_alone="",
             seed=self._experiment.seed ^ _OTHER_SEED ^ (batch << 48),
             replicates=self._sizes[batch],
             checkpoints=2,
         )
-        result = play_trial(own, self._playing, warns_of_length=not begun)  # once is enough
+        result = play_trial(own, self._playing, warns_of_length=not begun)  # warn once
         labels = labels_of(result)
         losses = measure(labels.words, labels.decisions, result)
         return losses.direction * losses.totals

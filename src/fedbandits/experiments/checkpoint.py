@@ -1,12 +1,12 @@
 """Checkpoints of a run: saved atomically, resumed to the same bits, refused if they do not fit.
 
-A checkpoint holds everything that changes in one replicate, as arrays, with the identity of what
-it belongs to. It is written beside its final name, forced to disk, then renamed: a process that
-is killed at any instant leaves the last complete one.
+A checkpoint has all changing arrays of a replicate, with the identity of its code and
+configuration. It is written beside its final name, forced to disk, then renamed. So a process that
+is killed at any instant leaves the last complete checkpoint.
 
 A file is: a line that names the format; SHA-256 of the header, its length; the header, JSON; the
-bytes of the arrays one after another, as they are in memory. The header is checked before anything
-of its size is read. Nothing is packed, so a file holds no more than its size. The digests show
+bytes of the arrays one after another, as in memory. The header is checked before its arrays are
+read. The arrays are not packed, so a small file cannot unpack to much memory. The digests show
 damage. They have no key: a process that can write checkpoints can write any result.
 """
 
@@ -37,7 +37,7 @@ from fedbandits.systems.registry import code_of, text_of
 _NAME = b"fedbandits checkpoint "
 _MAGIC = _NAME + b"6\n"
 _PREFIX = len(_MAGIC) + 32 + 8
-#: A header holds a configuration, a name and a shape for each array, and times.
+#: Most bytes of a header: a configuration, a name and a shape for each array, and times.
 _LARGEST_HEADER = 16 << 20
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -46,21 +46,21 @@ Layout = tuple[str, str, tuple[int, ...]]
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The identity of a checkpoint, its place, and the arrays that follow."""
+    """The identity of a checkpoint, its place, and the layout of its arrays."""
 
-    #: Identity of the code, of the configuration, of systems and of a world from elsewhere.
+    #: Identity of the code, of the configuration, of systems and of a world of another package.
     kernels: str
     config: str
     systems: tuple[str, ...]
     environment: str = ""
     position: int = 0  # the next checkpointed round
-    spells: tuple[tuple[float, float], ...] = ()  # when it was being played
+    spells: tuple[tuple[float, float], ...] = ()  # times of play
     arrays: tuple[Layout, ...] = ()  # in the order of their bytes
-    digest: str = ""  # SHA-256 of these bytes
+    digest: str = ""  # SHA-256 of the bytes of all arrays
 
 
 class Opened(NamedTuple):
-    """A checkpoint of which the header alone was read."""
+    """An open checkpoint, of which the header alone was read."""
 
     file: pathlib.Path
     header: Header
@@ -74,7 +74,7 @@ def layout_of(arrays: Arrays) -> tuple[Layout, ...]:
 
 
 def encode(header: Header, arrays: Arrays) -> bytes:
-    """Encode a file; the header's ``arrays`` and ``digest`` are filled in here."""
+    """Encode a file; the header gets its ``arrays`` and ``digest``."""
     body = b"".join(array.tobytes() for array in arrays.values())
     filled = msgspec.structs.replace(
         header, arrays=layout_of(arrays), digest=hashlib.sha256(body).hexdigest()
@@ -85,9 +85,9 @@ def encode(header: Header, arrays: Arrays) -> bytes:
 
 
 def open_file(file: pathlib.Path) -> Opened | None:
-    """Read a file's header; None if there is no file.
+    """Read the header of a file; None without a file.
 
-    Raises CheckpointError if it is damaged, of another format, or no file.
+    Raises CheckpointError if the file is damaged, of another format, or no regular file.
     """
     head_and_size = _read_part(file, 0, _PREFIX)
     if head_and_size is None:
@@ -110,9 +110,9 @@ def open_file(file: pathlib.Path) -> Opened | None:
 
 
 def read_arrays(opened: Opened, expected: tuple[Layout, ...]) -> dict[str, NDArray[Any]]:
-    """Read the arrays, in the expected layout and no other.
+    """Read the arrays in the ``expected`` layout.
 
-    If layout or size is another one, CheckpointError is raised before anything is read.
+    With another layout or size, CheckpointError is raised before any array is read.
     """
     if opened.header.arrays != expected:
         damaged(opened.file)
@@ -153,9 +153,9 @@ def _whole_part(file: pathlib.Path, start: int, length: int) -> bytes:
 
 
 def _read_part(file: pathlib.Path, start: int, length: int) -> tuple[bytes, int] | None:
-    """Read so many bytes of a file, and its size; None if there is no file."""
+    """Read ``length`` bytes of a file, and its size; None without a file."""
     try:
-        # Not to wait for the other end of a pipe that lies there.
+        # Without a wait for the other end, if the file is a pipe.
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with open(descriptor, "rb") as stream:
             status = os.fstat(descriptor)
@@ -169,13 +169,13 @@ def _read_part(file: pathlib.Path, start: int, length: int) -> tuple[bytes, int]
         damaged(file)
 
 
-#: More numbers of its own than any system notes.
+#: A number of metrics above that of any system.
 _METRICS = 256
 _TRACE = "trace."
 
 
 class Progressed(msgspec.Struct, frozen=True):
-    """The place of a replicate: its next checkpointed round, and when it was played."""
+    """The progress of a replicate: its next checkpointed round, and the times of play."""
 
     position: int
     spells: Spells
@@ -187,9 +187,9 @@ class CheckpointFolder:
     Parameters
     ----------
     out
-        The run's output folder; checkpoints lie beside it until the run is complete.
+        The run's output folder; checkpoints lie beside the folder until the run is complete.
     experiment
-        What is run; a checkpoint of anything else is refused.
+        The experiment; checkpoints of other experiments are refused.
     """
 
     def __init__(self, out: pathlib.Path, experiment: Experiment) -> None:
@@ -205,36 +205,36 @@ class CheckpointFolder:
 
     @property
     def empty(self) -> bool:
-        """True if there is nothing to resume."""
+        """True without a checkpoint to resume."""
         return not any(self.path.glob("*.checkpoint"))
 
     def begin(self, resume: bool) -> None:
-        """Make the folder; without ``resume`` what an earlier run left is discarded."""
+        """Make the folder; without ``resume``, checkpoints of an earlier run are discarded."""
         if not resume and self.path.exists():
             shutil.rmtree(self.path)
         self.path.mkdir(parents=True, exist_ok=True)
 
     def save(self, trace: ReplicateTrace, simulation: Simulation, progressed: Progressed) -> None:
-        """Save one replicate in the middle of its rounds, if it can be saved."""
+        """Save a replicate in the middle of its rounds, if it has a state."""
         if simulation.state is not None:
             self._write(trace, _kept(simulation), progressed)
 
     def save_finished(self, trace: ReplicateTrace) -> None:
-        """Save what a replicate left; nothing is played from it, so it holds no state."""
+        """Save the trace of a finished replicate, without a state."""
         self._write(trace, {}, Progressed(len(trace.rounds), trace.spells))
 
     def load(self, trace: ReplicateTrace, simulation: Simulation) -> Progressed | None:
-        """Put a replicate back to its checkpoint; once it is finished only its trace is filled.
+        """Restore a replicate from its checkpoint; of a finished replicate the trace alone.
 
         Returns
         -------
         Progressed or None
-            None if there is no checkpoint of this replicate.
+            None without a checkpoint of this replicate.
 
         Raises
         ------
         CheckpointError
-            If the file is damaged, or belongs to another configuration or version.
+            If the file is damaged, or of another configuration or version.
         """
         opened = self._open(trace.system, trace.replicate)
         if opened is None:
@@ -245,7 +245,7 @@ class CheckpointFolder:
         if position < len(trace.rounds):
             expected = _kept(simulation) | expected
         layout = layout_of(expected)
-        # All is read and checked before anything of the replicate changes.
+        # All arrays are read and checked before the replicate changes.
         for name, array in read_arrays(opened, layout).items():
             np.copyto(expected[name], array)
         return Progressed(position, opened.header.spells)
@@ -253,7 +253,7 @@ class CheckpointFolder:
     def finished(
         self, system: int, replicate: int, rounds: NDArray[np.int64]
     ) -> ReplicateTrace | None:
-        """Load the trace of a replicate; None if it is not finished. Raises like :meth:`load`."""
+        """Load the trace of a finished replicate; else None. Raises like :meth:`load`."""
         opened = self._open(system, replicate)
         if opened is None or opened.header.position < len(rounds):
             return None
@@ -265,11 +265,11 @@ class CheckpointFolder:
         return ReplicateTrace.of(system, replicate, rounds, noted, opened.header.spells)
 
     def _finished_layout(self, opened: Opened, count: int) -> tuple[Layout, ...]:
-        """Lay out the arrays of a finished replicate; names of a system's own metrics are free."""
+        """Lay out the arrays of a finished replicate; names of metrics are free."""
         parties = self._experiment.environment.parties
         names = [name for name, _, _ in opened.header.arrays][len(TRACED) :]
-        own = all(name.startswith(f"{_TRACE}metrics.") for name in names)
-        if not own or len(set(names)) != len(names) or len(names) > _METRICS:
+        are_metrics = all(name.startswith(f"{_TRACE}metrics.") for name in names)
+        if not are_metrics or len(set(names)) != len(names) or len(names) > _METRICS:
             damaged(opened.file)
         rounds = np.empty(count, np.int64)
         metrics = [name.removeprefix(f"{_TRACE}metrics.") for name in names]
@@ -278,7 +278,7 @@ class CheckpointFolder:
     def _write(
         self, trace: ReplicateTrace, state: dict[str, NDArray[Any]], progressed: Progressed
     ) -> None:
-        """Write a checkpoint; if the disk is full, the one before it is kept."""
+        """Write a checkpoint; on a full disk, the previous checkpoint is kept."""
         header = msgspec.structs.replace(
             self._own, position=progressed.position, spells=progressed.spells
         )
@@ -286,7 +286,7 @@ class CheckpointFolder:
         replace_durably(self._file(trace.system, trace.replicate), data)
 
     def _open(self, system: int, replicate: int) -> Opened | None:
-        """Open a checkpoint, if there is one and it belongs to this run."""
+        """Open the checkpoint of a replicate, if there is one; refuse those of other runs."""
         file = self._file(system, replicate)
         opened = open_file(file)
         if opened is None:
@@ -309,12 +309,12 @@ class CheckpointFolder:
 
 
 def _traced(trace: ReplicateTrace) -> dict[str, NDArray[Any]]:
-    """Return a trace's arrays by their names in a file."""
+    """Return the arrays of a trace by their names in a file."""
     return {f"{_TRACE}{name}": array for name, array in trace.arrays().items()}
 
 
 def _kept(simulation: Simulation) -> dict[str, NDArray[Any]]:
-    """Return all arrays that change in a replicate by their names in a file; maybe none."""
+    """Return all changing arrays of a replicate by their names in a file; none without a state."""
     if simulation.state is None:
         return {}
     noted = noted_in(getattr(simulation, "world", None))

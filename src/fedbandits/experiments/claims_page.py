@@ -1,4 +1,4 @@
-"""Claims beside one another: the table of reports, and the page of all presets (docs/claims.md)."""
+"""Tables of claims: the table of reports, and the page of all presets (docs/claims.md)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFERENCE_WORLDS: tuple[Environment, ...] = (
     Bernoulli(arms=10),
 )
 REFERENCE_ROUNDS = 60_000
-#: What is asked of every system that has a budget.
+#: The budget of every system that has one.
 REFERENCE_BUDGET = {"epsilon": 1.0, "delta": 1e-5}
 
 #: Columns of :func:`overview`.
@@ -34,7 +34,7 @@ OVERVIEW = (
     "noise, in records",
     "not protected",
 )
-#: What a reader of that table must know.
+#: Note below the table of :func:`overview`.
 OVERVIEW_NOTE = (
     "Supported by accounting: the ε of everything that leaves a party, "
     f"{MESSAGE_TIMES}. Interactive: it holds also if later records depend on the one that changes. "
@@ -63,7 +63,7 @@ a small world of its kind. These worlds have {worlds}.
 
 
 def reference_world(system: System[Any]) -> Environment:
-    """Return the world in which the page states a system's claims."""
+    """Return the world of the page in which a system's claims are stated."""
     return next(world for world in REFERENCE_WORLDS if system.plays_in(type(world)))
 
 
@@ -129,14 +129,14 @@ def claims_markdown(
     head: str = "# Claims\n",
     described: Mapping[str, str] | None = None,
 ) -> str:
-    """Write claims as a page of Markdown: ``head``, one table of all, then a section each.
+    """Write claims as a page of Markdown: ``head``, a table of all claims, then sections.
 
-    Sections begin with the texts in ``described``, by label.
+    A section begins with the text in ``described`` under its label.
     """
     parts = [head, _table(OVERVIEW, overview(claims)), f"{OVERVIEW_NOTE}\n"]
     for label, claim in claims.items():
-        what = f"{_cell(described[label])}.\n\n" if described else ""
-        parts.append(f"## {_cell(label)}\n\n{what}{_section(claim)}")
+        description = f"{_cell(described[label])}.\n\n" if described else ""
+        parts.append(f"## {_cell(label)}\n\n{description}{_section(claim)}")
     return "\n".join(parts)
 
 
@@ -158,5 +158,5 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Escape text so that it cannot end a cell, or be markup; lines stay apart."""
+    """Escape text, so that it cannot end a cell or be markup; line breaks are kept."""
     return re.sub(r"[\\|*_<[`]", r"\\\g<0>", text).replace("\n", "<br>")

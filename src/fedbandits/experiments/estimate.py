@@ -1,7 +1,7 @@
-"""Estimates of memory and time: too much memory is refused, long runs are warned of.
+"""Estimates of memory and time: too much memory is refused, and long runs give a warning.
 
-Memory is what systems and environments declare that they keep, and the results; it is a little
-less than a run takes. Work is known within an order of magnitude.
+Memory is the sum that systems and environments declare, and the results; a run takes a little more.
+Time is known within an order of magnitude.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import in_words
 from fedbandits.systems import Plan, find_system
 
-#: Multiplications a second of one processor in compiled loops, as measured in
-#: ``benchmarks/estimates.py``; a few times more or fewer, depending on the system.
+#: Multiplications a second of one processor in compiled loops, measured in
+#: ``benchmarks/estimates.py``; a few times more or fewer for some systems.
 RATE = 2e9
-#: Seconds from which on a run is warned of.
+#: Least seconds of a run with a warning.
 LONG = 600.0
-#: Numbers that a trace has of every party at every checkpoint: regret and reward.
+#: Numbers of a trace for every party at every checkpoint: regret and reward.
 _TRACED = 2
-#: Traces, and the dataset that they are laid out in.
+#: Copies of the results: the traces, and the dataset.
 _COPIES = 2
 _LONGEST = 60
 _RESULTS = "environment.agents, checkpoints or replicates"
-#: Multiplications that one decision of a party takes beside its system's own: messages are encoded
+#: Multiplications of a decision by parties, beside those of the system, since messages are encoded
 #: in Python. Delayed rewards are played by parties.
 _BY_PARTIES = 1e5
 _UNITS = (("year", 31_557_600.0), ("day", 86_400.0), ("hour", 3_600.0), ("minute", 60.0))
@@ -42,24 +42,24 @@ _UNITS = (("year", 31_557_600.0), ("day", 86_400.0), ("hour", 3_600.0), ("minute
 class Estimate(NamedTuple):
     """The needs of one experiment."""
 
-    results: Memory  # what all replicates leave
-    #: For each system, what one replicate and its world keep while they are played.
+    results: Memory  # of all replicates
+    #: Needs of a replicate and its world during play, for each system.
     replicates: tuple[Needs, ...]
-    side_by_side: int  # how many replicates are played at once
-    #: For each system, how long all of its replicates take, where they have ``processors``.
+    side_by_side: int  # number of replicates at once
+    #: Seconds of all replicates of each system on these ``processors``.
     seconds: tuple[float, ...]
-    processors: int  # how many there are
+    processors: int  # number of processors
 
     @property
     def bytes(self) -> float:
-        """Bytes in all at the worst moment, when the largest systems are played together."""
+        """Bytes at the worst moment, when replicates of the largest system are played together."""
         return self.results.bytes + self.side_by_side * max(need.bytes for need in self.replicates)
 
 
 def estimate(experiment: Experiment, plans: Sequence[Plan], jobs: int | None = None) -> Estimate:
-    """Estimate what an experiment takes; systems that declare nothing count as nothing.
+    """Estimate the needs of an experiment; systems without a declaration count as 0.
 
-    ``jobs`` replicates are played side by side; by default as many as there are processors.
+    ``jobs`` replicates are played side by side; by default one on each processor.
     """
     processors = os.cpu_count() or 1
     tasks = len(plans) * experiment.replicates
@@ -71,8 +71,8 @@ def estimate(experiment: Experiment, plans: Sequence[Plan], jobs: int | None = N
         world = Needs(world.parts, world.operations + slower)
     replicates = []
     for entry, plan in zip(experiment.systems, plans, strict=True):
-        own = find_system(entry.system).needs(plan)
-        replicates.append(Needs((*own.parts, *world.parts), own.operations + world.operations))
+        needs = find_system(entry.system).needs(plan)
+        replicates.append(Needs((*needs.parts, *world.parts), needs.operations + world.operations))
     rate = RATE * min(jobs or processors, processors)
     kept = min(experiment.checkpoints, experiment.rounds) * experiment.environment.parties
     return Estimate(
@@ -85,34 +85,34 @@ def estimate(experiment: Experiment, plans: Sequence[Plan], jobs: int | None = N
 
 
 def estimate_workload(work: Workload, jobs: int | None = None) -> tuple[Experiment, Estimate]:
-    """Estimate what a run or a sweep takes.
+    """Estimate the needs of a run or a sweep.
 
     Returns
     -------
     tuple
-        An experiment of all systems that are played, whose labels messages name; and the estimate.
+        An experiment of all systems, with the labels for messages; and the estimate.
     """
-    each = [estimate(unit.experiment, unit.plans, jobs) for unit in work.units]
+    units = [estimate(unit.experiment, unit.plans, jobs) for unit in work.units]
     estimated = Estimate(
-        # Traces are kept until the dataset is made; each estimate counts both.
+        # Traces are kept until the dataset is made; the estimate of a unit counts both.
         results=Memory(
             "results",
-            _dataset_bytes(work) + sum(one.results.bytes for one in each) / _COPIES,
+            _dataset_bytes(work) + sum(unit.results.bytes for unit in units) / _COPIES,
             f"the number of swept values, {_RESULTS}" if work.sweep.axes else _RESULTS,
         ),
-        replicates=tuple(need for one in each for need in one.replicates),
-        side_by_side=min(jobs or each[0].processors, work.total),
-        seconds=tuple(seconds for one in each for seconds in one.seconds),
-        processors=each[0].processors,
+        replicates=tuple(need for unit in units for need in unit.replicates),
+        side_by_side=min(jobs or units[0].processors, work.total),
+        seconds=tuple(seconds for unit in units for seconds in unit.seconds),
+        processors=units[0].processors,
     )
     return _named(work) if work.sweep.axes else work.sweep.experiment, estimated
 
 
 def _dataset_bytes(work: Workload) -> float:
-    """Return the size of the dataset, in which all points have the sizes of all others."""
+    """Return the size of the dataset, in which all points have the largest sizes."""
     experiments = [point.experiment for point in work.points]
-    parties = max(each.environment.parties for each in experiments)
-    horizons = {each.rounds for each in experiments}
+    parties = max(experiment.environment.parties for experiment in experiments)
+    horizons = {experiment.rounds for experiment in experiments}
     rounds = sum(min(work.sweep.experiment.checkpoints, horizon) for horizon in horizons)
     runs = math.prod(work.sweep.shape) * len(work.labels) * work.sweep.experiment.replicates
     return float(_TRACED * F64 * runs * parties * rounds)
@@ -132,34 +132,35 @@ def _named(work: Workload) -> Experiment:
 
 
 def refuse_what_cannot_fit(experiment: Experiment, estimated: Estimate, elsewhere: bool) -> None:
-    """Refuse an experiment that needs more memory than there is, naming the keys to lower.
+    """Refuse an experiment that needs more memory than the machine has; name the keys to lower.
 
-    If it is played ``elsewhere``, this machine keeps the results alone. Raises ResourceError.
+    If the experiment is played ``elsewhere``, this machine keeps the results alone. Raises
+    ResourceError.
     """
-    there = available_memory()
+    memory = available_memory()
     total = estimated.results.bytes if elsewhere else estimated.bytes
-    if there is None or total <= there[0]:
+    if memory is None or total <= memory[0]:
         return
-    numbers = f"needs at least {_size(total)}, {_size(there[0])} are {there[1]}"
+    numbers = f"needs at least {_size(total)}, {_size(memory[0])} are {memory[1]}"
     largest = max(range(len(estimated.replicates)), key=lambda i: estimated.replicates[i].bytes)
     need = estimated.replicates[largest]
     if elsewhere or estimated.results.bytes >= estimated.side_by_side * need.bytes:
-        part, whose = estimated.results, "the results"
+        part, name = estimated.results, "the results"
     else:
         part = max(need.parts, key=lambda p: p.bytes)
-        whose = f"{experiment.systems[largest].label}: {part.what}"
-    each = " in each replicate" if part is not estimated.results else ""
+        name = f"{experiment.systems[largest].label}: {part.what}"
+    in_each = " in each replicate" if part is not estimated.results else ""
     fewer = ""
     if not elsewhere and estimated.side_by_side > 1:
         fewer = f", or play fewer than {estimated.side_by_side} replicates side by side (jobs)"
     raise ResourceError(
-        f"{experiment.name}: {numbers}. The most go to {whose}, {_size(part.bytes)}{each}; lower "
+        f"{experiment.name}: {numbers}. The most go to {name}, {_size(part.bytes)}{in_each}; lower "
         f"{part.keys}{fewer}"
     )
 
 
 def warn_of_long_runs(experiment: Experiment, cost: Estimate) -> None:
-    """Warn of a run that takes long, with the order of the time; say nothing of others."""
+    """Warn of a long run, with the order of its time."""
     total = sum(cost.seconds)
     if total < LONG:
         return
@@ -191,10 +192,10 @@ _PROC, _CGROUPS = pathlib.Path("/proc"), pathlib.Path("/sys/fs/cgroup")
 def available_memory(
     proc: pathlib.Path = _PROC, cgroups: pathlib.Path = _CGROUPS
 ) -> tuple[int, str] | None:
-    """Return the bytes that can be had, and what bounds them; None where that is not known.
+    """Return the available bytes, and their bound in words; None if both are not known.
 
-    The least of what the machine has left and what the control groups of this process have left; a
-    container is one. Pages that hold files can be had: the kernel gives them up.
+    The bound is the machine, or a control group of this process, such as a container. Pages of
+    files count as available, because the kernel gives them up.
     """
     machine = (
         (int(line.split()[1]) * 1024, "available on this machine")
@@ -205,7 +206,7 @@ def available_memory(
 
 
 def _control_groups(proc: pathlib.Path, cgroups: pathlib.Path) -> Iterator[tuple[int, str]]:
-    """List what is left in this process's groups and those around them, of either version."""
+    """List the free bytes of this process's control groups and their parents, of both versions."""
     for line in _lines(proc / "self" / "cgroup"):
         _, controllers, path = line.split(":", 2)
         old = "memory" in controllers.split(",")
@@ -213,14 +214,14 @@ def _control_groups(proc: pathlib.Path, cgroups: pathlib.Path) -> Iterator[tuple
             continue
         root = cgroups / "memory" if old else cgroups
         group = root / path.lstrip("/")
-        # Inside a container the path may be the outer one: then its own group lies at the root.
+        # Inside a container the path may be that outside: then the own group lies at the root.
         for folder in (group, *(p for p in group.parents if p.is_relative_to(root))):
             left = _left(folder, *_FILES[old])
             if left is not None:
                 yield left, "left to this container or control group"
 
 
-#: Names of a group's limit, what it uses, and its pages of files that were not used of late.
+#: Files of a group: its limit, its usage, and the name of its inactive pages of files.
 _FILES = {
     False: ("memory.max", "memory.current", "inactive_file"),
     True: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),

@@ -1,15 +1,15 @@
 """Events of a run, an audit or a sweep: its progress, and its results so far.
 
-``fb.run(..., on_event=f)``, ``fb.audit`` and ``fb.sweep`` call ``f`` with each event. The progress
-bars in a terminal are drawn from these events, and a web page can use them too.
+``fb.run(..., on_event=f)``, ``fb.audit`` and ``fb.sweep`` call ``f`` with each event. Progress bars
+in a terminal and the web page are drawn from these events.
 
 The events of a run, in this order:
 
 1. :class:`RunStarted`, once.
 2. :class:`Compiling`, for every kernel that is not in the cache. A few may come later.
-3. For every replicate that is not finished yet: :class:`ReplicateAdvanced`, several times, then
+3. For every replicate to play: :class:`ReplicateAdvanced`, several times, then
    :class:`ReplicateFinished`, once. Events of different replicates may come in any order.
-4. :class:`RunFinished`, or :class:`RunInterrupted`, once. It is the last event.
+4. :class:`RunFinished`, or :class:`RunInterrupted`, once, as the last event.
 
 An audit starts with :class:`AuditStarted`. Then each part has :class:`PartStarted`, any number of
 :class:`PartAdvanced`, and :class:`PartFinished`. Parts come one after the other. The last event is
@@ -20,14 +20,14 @@ A sweep starts with :class:`SweepStarted`. Then come :class:`SweepAdvanced`, man
 :class:`PointFinished`, once for each point that is not finished yet. The last event is
 :class:`SweepFinished` or :class:`SweepInterrupted`. :class:`Compiling` may come in between.
 
-All three begin with a :class:`Started` and end with an :class:`Ended` or an :class:`EndedEarly`. If
-one of them raises an error, there is no last event.
+All three begin with a :class:`Started` and end with an :class:`Ended` or an :class:`EndedEarly`.
+After an error there is no last event.
 
-Events come one at a time, in the thread that made the call. Replicates wait until
-``f`` returns, so a slow ``f`` makes a run slow. ``f`` may set a :class:`.Stop`, draw, write files,
-ask for results so far, or start another run. While it handles :class:`Compiling`, it must not call
-compiled code. An exception in ``f`` ends the run: replicates save their checkpoints and stop, and
-then ``run`` raises the exception.
+Events come one at a time, in the thread that made the call. Replicates wait until ``f`` returns, so
+a slow ``f`` makes a run slow. ``f`` may set a :class:`.Stop`, draw, write files, ask for results so
+far, or start another run. During :class:`Compiling`, ``f`` must not call compiled code. An
+exception in ``f`` ends the run: replicates save their checkpoints and stop, and then ``run`` raises
+the exception.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-if TYPE_CHECKING:  # a reader of events need not wait for xarray
+if TYPE_CHECKING:  # events are read without the import of xarray
     import xarray as xr
 
 __all__ = [
@@ -53,17 +53,17 @@ __all__ = [
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
     """Base class of events.
 
-    What an event does not explain itself means the same in all of them:
+    These fields have the same meaning in all events:
 
     * ``experiment``, ``systems``: name of the experiment, and labels of its systems, in order.
     * ``system``, ``replicate``: label of the system, and number of the replicate, from 0.
     * ``point``, ``values``: number of the point of a sweep, from 0, and its values, by the names of
       the swept keys.
-    * ``done``, ``rounds``: number of rounds of a replicate that have been played, including those
-      before an interruption, and of all.
-    * ``finished``, ``total``: number of replicates of a run, of points of a sweep, or of parts of
-      an audit that are finished, including those of an earlier run, and of all.
-    * ``out``: folder of the files; None if no files are written.
+    * ``done``, ``rounds``: number of played rounds of a replicate, including rounds before an
+      interruption, and of all rounds.
+    * ``finished``, ``total``: number of finished replicates of a run, points of a sweep, or parts
+      of an audit, including those of an earlier run, and of all.
+    * ``out``: folder of the files; None without files.
     """
 
     def to_table(self) -> dict[str, Any]:
@@ -92,10 +92,10 @@ class Row(msgspec.Struct, frozen=True):
     round
         The number of rounds.
     regret, reward
-        Of all parties together. On a log regret is NaN, and reward is that of the decisions that
-        tell something: the value is estimated at the end.
+        Sums over parties. On a log, regret is NaN, and reward is that of matching events alone,
+        because the value is estimated at the end.
     messages, bytes, syncs
-        Of all parties together.
+        Sums over parties.
     epsilon
         ε spent on the contents of one party's messages.
     """
@@ -119,8 +119,8 @@ class Replicate(msgspec.Struct, frozen=True):
 class Compiling(Event, frozen=True, kw_only=True, tag="compiling"):
     """A kernel is being compiled.
 
-    The result is stored, so later runs need not compile it. ``kernel`` is its name, with its
-    module; ``count`` is the number of kernels in this run or audit so far, including this one.
+    The compiled kernel is stored, so later runs load it. ``kernel`` is its name, with its module;
+    ``count`` is the number of kernels in this run or audit so far, including this kernel.
     """
 
     kernel: str
@@ -135,7 +135,7 @@ class Started(Event, frozen=True, kw_only=True):
 
 
 class Advanced(Event, frozen=True, kw_only=True):
-    """Base class of events that tell of more rounds of a replicate."""
+    """Base class of events about more rounds of a replicate."""
 
     system: str
     replicate: int
@@ -144,7 +144,7 @@ class Advanced(Event, frozen=True, kw_only=True):
 
 
 class Ended(Event, frozen=True, kw_only=True):
-    """Base class of the last event, if everything is finished, and all files are written."""
+    """Base class of the last event, when everything is finished and all files are written."""
 
     total: int
     out: str | None = None
@@ -171,9 +171,9 @@ class RunStarted(Started, frozen=True, kw_only=True, tag="run_started"):
     replicates
         Replicates of every system.
     acting
-        Number of parties that act in a round. Rounds times this number is the number of steps.
+        Number of parties that act in a round. The number of steps is rounds times acting parties.
     finished
-        Replicates that an earlier run has finished. They are not played again.
+        Replicates that an earlier run has finished, which are not played again.
     """
 
     rounds: int
@@ -191,8 +191,8 @@ class ReplicateAdvanced(Advanced, frozen=True, kw_only=True, tag="replicate_adva
     """More rounds of a replicate have been played.
 
     The event comes at every round that the result records, and about four times a second in
-    between. The first event of a replicate has its first round: 0, or the round of its checkpoint.
-    A cluster sends one event for each replicate, at its end.
+    between. The first event of a replicate has the round 0, or the round of its checkpoint. A
+    cluster sends one event for each replicate, at its end.
 
     Parameters
     ----------
@@ -206,17 +206,17 @@ class ReplicateAdvanced(Advanced, frozen=True, kw_only=True, tag="replicate_adva
 class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finished"):
     """A replicate is finished.
 
-    With ``out`` it has been saved, so an interruption cannot destroy it.
+    With ``out`` the replicate has been saved, so an interruption cannot destroy it.
 
     Parameters
     ----------
     rows
         The values of this replicate at every round that the result records.
     results
-        A function that returns the results so far. They are a dataset like that of ``run``, with
-        all replicates that are finished at this event, and NaN for others. The dataset is made only
-        when the function is called. It may be called later, and from any thread. It is not part of
-        :meth:`~Event.to_table`.
+        A function that returns the results so far: a dataset like that of ``run``, with all
+        replicates that are finished at this event, and NaN for others. The dataset is made when the
+        function is called. The call may come later, and from any thread. The function is not part
+        of :meth:`~Event.to_table`.
     """
 
     system: str
@@ -243,11 +243,11 @@ class SweepStarted(Started, frozen=True, kw_only=True, tag="sweep_started"):
     points
         The values of each point, by the names of the swept keys, in the order of the points.
     replicates
-        Number of replicates that this sweep needs. Those that several points share count once.
+        Number of replicates that this sweep needs. Replicates that several points share count once.
     asked
         Number of replicates that the points have: points times systems times replicates.
     finished
-        Number of replicates that an earlier run has finished. They are not played again.
+        Number of replicates that an earlier run has finished, which are not played again.
     """
 
     points: tuple[dict[str, Any], ...]
@@ -259,9 +259,9 @@ class SweepStarted(Started, frozen=True, kw_only=True, tag="sweep_started"):
 class SweepAdvanced(Advanced, frozen=True, kw_only=True, tag="sweep_advanced"):
     """More rounds of a replicate have been played.
 
-    It comes as often as :class:`ReplicateAdvanced` does in a run. A replicate that several points
-    share counts for the first ``point``. Of the whole sweep a ``share``, from 0 to 1, is done:
-    rounds played, over all rounds.
+    The event comes as often as :class:`ReplicateAdvanced` does in a run. A replicate that several
+    points share counts for the first ``point``. ``share``, from 0 to 1, is the number of played
+    rounds of the whole sweep, over all rounds.
     """
 
     point: int
@@ -286,14 +286,14 @@ class SweepInterrupted(EndedEarly, frozen=True, kw_only=True, tag="sweep_interru
     """The sweep ended early."""
 
 
-#: What a part of an audit looks at: contents of releases, all messages of a party, how far a record
-#: moves releases, the noise in released numbers, what parties do beside it, or what participants
-#: see where encryption protects.
+#: Kinds of parts of an audit: contents of releases, all messages of a party, the effect of a record
+#: on releases, the noise of released numbers, further conditions of the claim, or the sight of
+#: participants if encryption protects.
 PartKind = Literal["contents", "messages", "sensitivity", "noise", "protocol", "sight"]
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One part of an audit of a ``system``: its ``kind``, and in words what it ``looks_at``."""
+    """Part of an audit of a ``system``, with its ``kind``, and what it ``looks_at`` in words."""
 
     system: str
     kind: PartKind
@@ -306,9 +306,9 @@ class AuditStarted(Started, frozen=True, kw_only=True, tag="audit_started"):
     Parameters
     ----------
     runs
-        Number of runs in each world that was asked for.
+        Number of runs in each world.
     parts
-        All parts, in the order in which they come.
+        All parts, in order.
     """
 
     runs: int
@@ -327,8 +327,8 @@ class PartEvent(Event, frozen=True, kw_only=True):
     total
         Number of all parts.
     seconds_left
-        Estimate of the time that the rest of the audit takes, in seconds. None if it is not known
-        yet.
+        Estimate of the remaining time of the audit, in seconds. None before an estimate is
+        possible.
     """
 
     system: str
@@ -356,7 +356,8 @@ class PartFinished(PartEvent, frozen=True, kw_only=True, tag="part_finished"):
 class AuditFinished(Ended, frozen=True, kw_only=True, tag="audit_finished"):
     """Every part of the audit is finished.
 
-    The ``summary`` has the verdicts in one line; ``broken`` labels systems whose claim is broken.
+    The ``summary`` has the verdicts in a line; ``broken`` has the labels of systems with a broken
+    claim.
     """
 
     summary: str
@@ -366,7 +367,7 @@ class AuditFinished(Ended, frozen=True, kw_only=True, tag="audit_finished"):
 class AuditInterrupted(EndedEarly, frozen=True, kw_only=True, tag="audit_interrupted"):
     """The audit ended early.
 
-    ``audited`` labels the systems that have a verdict. If it is empty, the audit has no result.
+    ``audited`` has the labels of systems with a verdict. If it is empty, the audit has no result.
     """
 
     audited: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Means over replicates with intervals by Student's t, and how they are written."""
+"""Means over replicates with intervals by Student's t, and their text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats
+from fedbandits.offline.estimates import LEVEL as LEVEL
+from fedbandits.offline.estimates import quantile
 
-#: Fewer replicates say too little about how much they differ: no interval is stated.
+#: Fewest replicates of an interval: fewer ones say too little about their variance.
 FEWEST = 3
-#: Probability with which an interval of one mean covers it.
-LEVEL = 0.95
 
 
 class Interval(NamedTuple):
@@ -32,21 +32,11 @@ def interval(runs: Floats) -> Interval:
     if count < FEWEST:
         return Interval(mean, np.full(rest, math.nan))
     error = runs.std(axis=0, ddof=1) / math.sqrt(count)
-    return Interval(mean, quantile(count) * error)
+    return Interval(mean, float(quantile(count - 1)) * error)
 
 
-def quantile(count: int, level: float = LEVEL) -> float:
-    """Return half the width of an interval, in standard errors, for a mean of ``count`` numbers.
-
-    The interval covers the mean with probability ``level``.
-    """
-    from scipy.special import stdtrit  # takes a while to import
-
-    return float(stdtrit(count - 1, 0.5 + level / 2.0))
-
-
-#: So many numbers that Student's t is the normal distribution.
-_MANY = 1_000_000
+#: Degrees of freedom with which Student's t is about the normal distribution.
+_MANY = 999_999
 
 
 class Paired(NamedTuple):
@@ -54,40 +44,40 @@ class Paired(NamedTuple):
 
     replicates: int  # number of replicates that both systems have finished
     mean: float  # mean difference; NaN if there are none
-    #: Half the width of the interval around ``mean``; None with fewer than 3 replicates, or with so
-    #: few that all are equal by chance.
+    #: Half the width of the interval around ``mean``; None with fewer than 3 replicates, or if all
+    #: are equal, maybe by chance.
     half_width: float | None
 
     @property
     def sign(self) -> int | None:
-        """Sign of the mean: 1 or -1 if the whole interval is on that side of 0, else None."""
+        """Sign of the mean: 1 or -1; None if the interval contains 0."""
         if self.half_width is None or abs(self.mean) <= self.half_width:
             return None
         return 1 if self.mean > 0.0 else -1
 
 
 def paired(differences: Floats, level: float = LEVEL) -> Paired:
-    """Return the mean of ``differences`` and its interval; a replicate is NaN if not finished."""
+    """Return the mean of ``differences`` and its interval; unfinished replicates are NaN."""
     finite = differences[np.isfinite(differences)]
     count = len(finite)
     mean = float(finite.mean()) if count else math.nan
     if count < FEWEST:
         return Paired(count, mean, None)
     if np.ptp(finite) == 0.0:  # the deviation of equal numbers is not always 0 in floating point
-        # Equal numbers do not show how much others would differ. That all are on one side of 0 by
-        # chance alone has a probability of 2^(1 - count).
+        # Equal numbers do not show the variance. By chance alone, all are on one side of 0 with a
+        # probability of 2^(1 - count).
         known = finite[0] == 0.0 or 2.0 ** (1 - count) <= 1.0 - level
         return Paired(count, float(finite[0]), 0.0 if known else None)
     error = float(finite.std(ddof=1)) / math.sqrt(count)
-    return Paired(count, mean, quantile(count, level) * error)
+    return Paired(count, mean, float(quantile(count - 1, level)) * error)
 
 
 def estimated_difference(difference: Paired, halves: Floats, level: float = LEVEL) -> Paired:
     """Widen the difference of two estimates from one log by the chance of the log.
 
-    Half its width is the sum of both. Both systems meet the same events, so their errors may go in
-    opposite directions: where they choose different actions, what is good for one estimate is bad
-    for the other. The sum holds however their errors go together.
+    Half its width is the sum of both half-widths. Both systems meet the same events, so their
+    errors may have opposite signs: where the systems choose different actions, an event that raises
+    one estimate lowers the other. The sum holds for every correlation of the errors.
 
     Parameters
     ----------
@@ -103,11 +93,11 @@ def estimated_difference(difference: Paired, halves: Floats, level: float = LEVE
     if not len(both):
         return difference._replace(half_width=None)
     widened = quantile(_MANY, level) / quantile(_MANY)
-    return difference._replace(half_width=float(both.mean()) * widened)
+    return difference._replace(half_width=float(both.mean()) * float(widened))
 
 
 def spelled(mean: float, half: float = math.nan) -> str:
-    """Write a mean with the half-width of its interval, if it has one: ``15.26 ± 0.06``."""
+    """Write a mean, with the half-width of its interval if that is finite: ``15.26 ± 0.06``."""
     if math.isnan(mean):
         return "–"
     if not math.isfinite(half):
@@ -116,7 +106,7 @@ def spelled(mean: float, half: float = math.nan) -> str:
 
 
 def spelled_epsilon(value: float) -> str:
-    """Write an ε: a sign if it is infinite, a word where encryption has none."""
+    """Write an ε: ∞ if infinite, ``encrypted`` if NaN."""
     if math.isnan(value):
         return "encrypted"
     if math.isinf(value):
@@ -125,16 +115,16 @@ def spelled_epsilon(value: float) -> str:
 
 
 def with_error(value: float, half_width: float | None) -> str:
-    """Write a number with the half-width of its interval, in as many digits as that allows.
+    """Write a number with the half-width of its interval, in the digits that the width allows.
 
-    An interval that leaves out 0 is shown with enough digits that one can see that.
+    If the interval leaves out 0, the digits show so.
     """
     if half_width is None:
         return fixed(value, decimal_places(abs(value) / 10.0))
     if half_width == 0.0:
         return f"{fixed(value, 0 if value.is_integer() else decimal_places(abs(value) / 10.0))} ± 0"
     places = decimal_places(half_width)
-    if abs(value) < 10.0:  # one digit alone would say little
+    if abs(value) < 10.0:  # a single digit would say little
         places = max(places, 1)
     for _ in range(4):
         shown_value, shown_width = round(value, places), round(half_width, places)
@@ -145,7 +135,7 @@ def with_error(value: float, half_width: float | None) -> str:
 
 
 def decimal_places(error: float) -> int:
-    """Return digits behind the point: one digit of the error; two if it begins with 1."""
+    """Return the decimal places of one digit of the error; of two digits if it begins with 1."""
     if error <= 0.0 or not math.isfinite(error):
         return 0
     exponent = math.floor(math.log10(error))
@@ -153,7 +143,7 @@ def decimal_places(error: float) -> int:
 
 
 def fixed(value: float, places: int) -> str:
-    """Write a number with so many decimal places, and a proper minus sign."""
+    """Write a number with ``places`` decimal places, and a proper minus sign."""
     text = f"{round(value, places):,.{max(places, 0)}f}"
     bare = text.lstrip("-")
     return bare if not text.startswith("-") or not bare.strip("0.,") else f"\N{MINUS SIGN}{bare}"

@@ -1,4 +1,4 @@
-"""Labels of a result: names and units of its numbers, and facts that tables and plots need."""
+"""Labels of a result: names and units of its numbers, and facts for tables and plots."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.reference.glossary import VARIABLES
 from fedbandits.systems import find_system
 
-#: Which results these are. A change of what a variable means is a new number.
+#: Number of the format of results. A new meaning of a variable raises the number.
 FORMAT = 2
 _PACKAGES = ("numpy", "numba", "scipy", "xarray", "networkx")
-#: Long names and units; of what the words of an environment say, :func:`label` tells more.
+#: Long names and units; :func:`label` adds names with the words of an environment.
 _NAMES = {
     "messages": ("messages sent by all parties so far", "1"),
     "bytes": ("bytes of those messages", "byte"),
@@ -50,16 +50,16 @@ class Labels(NamedTuple):
     """The attributes of a result, as tables and plots use them."""
 
     name: str  # name of the experiment
-    words: Words  # what parties, losses and turns are called
-    #: How many parties there are, and how many of them act in one round.
+    words: Words  # words for parties, losses and turns
+    #: Number of parties, and of parties that act in a round.
     parties: int
     acting: int
     rounds: int  # rounds of every replicate
-    #: The first round of each party; empty if all begin in the first one.
+    #: The first round of each party; empty if all parties begin in round 1.
     first_rounds: tuple[int, ...]
     real_data: bool  # whether rewards come from real data
-    stands_for: dict[str, str]  # by a system's label: ``alone``, ``pooled``, or nothing
-    #: By a system's label: the privacy claim as a table. Infinity is the word ``inf``.
+    stands_for: dict[str, str]  # kind of baseline by label: ``alone``, ``pooled``, or empty
+    #: Privacy claims as tables, by label. Infinity is the word ``inf``.
     claims: dict[str, dict[str, Any]]
 
     @property
@@ -83,18 +83,18 @@ class Labels(NamedTuple):
 
     @property
     def gain(self) -> str:
-        """The unit of rewards where regret is not known: reward of one decision."""
+        """The unit of rewards if regret is not known: reward of one decision."""
         return f"reward per {self.words.turn}"
 
     def is_encrypted(self, system: str) -> bool:
-        """Return whether encryption protects a system, so that it has no ε."""
+        """Return whether encryption protects a system, without an ε."""
         return bool(self.claims[system].get("encrypted"))
 
 
 def labels_of(result: xr.Dataset) -> Labels:
     """Read the labels of a run's result.
 
-    Raises DataError if it has none, or those of another version.
+    Raises DataError for a result without labels, or of another version.
     """
     stored = result.attrs
     if stored.get("format") != FORMAT:
@@ -118,7 +118,7 @@ def labels_of(result: xr.Dataset) -> Labels:
 def attributes(
     experiment: Experiment, claims: Mapping[str, PrivacyClaim], interrupted: bool
 ) -> dict[str, Any]:
-    """Return the attributes of a result; netCDF takes numbers and text, so tables are JSON."""
+    """Return the attributes of a result; tables are JSON, because netCDF takes no tables."""
     environment = experiment.environment
     versions = {"python": platform.python_version(), "fedbandits": __version__}
     versions |= {name: version(name) for name in _PACKAGES}
@@ -143,13 +143,13 @@ def attributes(
 def label(result: xr.Dataset, words: Words) -> None:
     """Give every variable and coordinate its ``long_name``, ``units`` and ``description``."""
     lost = "1" if words.loss == "regret" else words.loss
-    own = {
+    in_words = {
         "regret": (f"{words.loss} of one {words.party} so far", lost),
         "reward": (f"reward of one {words.party} so far", "1"),
     }
     for name, array in result.variables.items():
         known = str(name)
-        long_name, units = (_NAMES | own).get(known, (known.replace("_", " "), "1"))
+        long_name, units = (_NAMES | in_words).get(known, (known.replace("_", " "), "1"))
         array.attrs["long_name"] = long_name
         array.attrs["units"] = units
         if known in VARIABLES:

@@ -21,28 +21,28 @@ from fedbandits.offline.estimates import (
     mean_weights,
 )
 
-#: Why a result of a log has no regret.
+#: Note on the missing regret of a log.
 NO_REGRET = (
     "The regret is not known: a log does not tell what the actions that were not taken would have "
     "earned. Systems are compared by their estimated value, the mean reward of a decision."
 )
-#: The method by which systems are compared: its intervals are the narrowest, as a rule.
+#: The method that compares systems, whose intervals are usually the narrowest.
 ANSWERED_BY = "dr"
-#: Methods whose intervals must overlap: they use the same events.
+#: Methods whose intervals must overlap, because they use the same events.
 _COMPARED = ("ips", "snips", "dr")
-#: What an interval holds, and what not.
+#: Note on intervals of values.
 INTERVAL_NOTE = (
     "Value: mean reward of a decision over the whole run, learning included, with a 95% interval. "
     "All replicates use the same log. So the interval is the mean one of a replicate; it does not "
     "become narrower with more replicates."
 )
 
-#: What ± is in a table of one number for each system.
+#: Note on ± in tables.
 BAND_NOTE = "Estimated from the log. ± is half of the 95% interval for the chance of the log."
 
 
 class Row(NamedTuple):
-    """The value of one system by one method, as tables show it."""
+    """The value of one system by one method, for tables."""
 
     system: str  # label of the system
     #: The method: ``ips``, and in words.
@@ -52,29 +52,29 @@ class Row(NamedTuple):
     value: float
     low: float
     high: float
-    #: Events met by all parties, those that tell something, and how many equally weighted ones
-    #: these amount to; means over replicates.
+    #: Events of all parties, matching events, and the effective number of matching events; means
+    #: over replicates.
     events: float
     matched: float
     effective: float
 
     @property
     def few(self) -> bool:
-        """True if so few events match that the interval cannot be trusted."""
+        """True if too few events match for an interval that can be trusted."""
         return not self.effective >= FEW
 
 
 def with_estimates(result: xr.Dataset) -> xr.Dataset:
     """Replace a log's sums in a result by estimates, and its regret by NaN.
 
-    It gets ``value``, ``value_low``, ``value_high``, ``matched`` and ``effective``, which have the
-    dimension ``estimator``; and ``events`` and ``observed`` for each party.
+    New variables are ``value``, ``value_low``, ``value_high``, ``matched`` and ``effective``, with
+    the dimension ``estimator``; and ``events`` and ``observed`` for each party.
 
     Parameters
     ----------
     result
-        The result with the sums that each replicate has noted. That of a sweep has its keys as
-        further dimensions.
+        The result with the sums of each replicate. The result of a sweep has its keys as further
+        dimensions.
     """
     result = result.assign(regret=result.regret * math.nan)
     noted = f"{NOTED}{METHODS[0]}.{PARTS[0]}"
@@ -83,7 +83,7 @@ def with_estimates(result: xr.Dataset) -> xr.Dataset:
     *lead, _, _ = result[noted].dims
     sums = _sums_of(result)
     result = result.drop_vars([name for name in result.data_vars if str(name).startswith(NOTED)])
-    whole = np.nansum(sums, axis=-3)  # a sweep has points with fewer parties than others
+    whole = np.nansum(sums, axis=-3)  # some points of a sweep have fewer parties
     whole[np.isnan(sums).all(axis=-3)] = math.nan
     estimated, matched = intervals(whole), PARTS.index("matched")
     across = (*lead, "estimator", "round")
@@ -92,10 +92,11 @@ def with_estimates(result: xr.Dataset) -> xr.Dataset:
         "matched": whole[..., matched], "effective": estimated.effective,
     }  # fmt: skip
     replay = sums[..., METHODS.index("replay"), :, :, :]
-    each = (*lead, "party", "round")
+    of_party = (*lead, "party", "round")
     result = result.assign({name: (across, values) for name, values in estimates.items()})
     result = result.assign(
-        events=(each, replay[..., PARTS.index("events")]), observed=(each, replay[..., matched])
+        events=(of_party, replay[..., PARTS.index("events")]),
+        observed=(of_party, replay[..., matched]),
     )
     weights = mean_weights(whole[..., METHODS.index("ips"), :, :])
     names = ("weight", "weight_error")
@@ -107,7 +108,7 @@ def with_estimates(result: xr.Dataset) -> xr.Dataset:
 
 
 def _sums_of(result: xr.Dataset) -> Floats:
-    """Collect what replicates have noted, (…, system, replicate, method, party, round, part)."""
+    """Collect the sums of replicates, (…, system, replicate, method, party, round, part)."""
     noted = [[result[f"{NOTED}{m}.{part}"].values for part in PARTS] for m in METHODS]
     sums: Floats = np.moveaxis(np.array(noted), (0, 1), (-4, -1))
     return sums
@@ -140,13 +141,13 @@ def _row(at_end: xr.Dataset, system: str, method: str) -> Row:
 
 
 def _mean(values: Floats) -> float:
-    """Return the mean of the values that are there."""
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else math.nan
+    """Return the mean of values without NaN."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
 
 
 def few_said(rows: Sequence[Row]) -> str:
-    """Warn of estimates that rest on too few events; empty if there are none."""
+    """Warn of estimates from too few events; empty without such estimates."""
     few = list(dict.fromkeys(row.system for row in rows if row.few))
     if not few:
         return ""
@@ -159,10 +160,10 @@ def few_said(rows: Sequence[Row]) -> str:
 
 
 def doubts(result: xr.Dataset) -> dict[str, str]:
-    """Say by system why its estimates from a log cannot be right; it is empty without a doubt.
+    """Return for each system with wrong estimates the reason.
 
-    Intervals of three methods lie apart, or the mean weight of an event, which is 1 if propensities
-    are right, is far from that.
+    Estimates are wrong if the intervals of three methods lie apart, or if the mean weight of an
+    event is far from 1, its value with right propensities.
     """
     reasons = dict[str, str]()
     if "weight" not in result:
@@ -187,18 +188,19 @@ def doubts(result: xr.Dataset) -> dict[str, str]:
 
 
 def doubts_said(reasons: Mapping[str, str]) -> str:
-    """Warn of estimates that cannot be right; empty if there are none."""
+    """Warn of wrong estimates; empty without ``reasons``."""
     if not reasons:
         return ""
-    each = "; ".join(f"{label}: {why}" for label, why in reasons.items())
+    listed = "; ".join(f"{label}: {why}" for label, why in reasons.items())
     return (
         f"The log and its propensities do not fit together, so no number of it is to be relied on. "
-        f"{each}. Check that propensities are those of the logging policy, and that it was random."
+        f"{listed}. Check that propensities are those of the logging policy, and that it was "
+        "random."
     )
 
 
 def estimated(result: xr.Dataset) -> dict[str, float]:
-    """Return the summary columns of one system: its value by each method; none without a log."""
+    """Return the summary columns of a system's value by each method; none without a log."""
     if "estimator" not in result.dims:
         return {}
     last, columns = result.isel(round=-1), dict[str, float]()
@@ -213,7 +215,7 @@ def estimated(result: xr.Dataset) -> dict[str, float]:
 def of_decision(row: Mapping[str, Any], decisions: int) -> tuple[float, float]:
     """Return the mean reward of a decision, and half the width of its 95% interval.
 
-    It is the estimate where a log was played: only some of its rewards are observed.
+    On a log it is the estimate, because only some rewards are observed.
     """
     name = f"value_{ANSWERED_BY}"
     if name in row:

@@ -1,7 +1,7 @@
-"""Numbers that systems are compared by: regret of one party, or reward where that is unknown.
+"""Measures of systems: regret of one party, or reward if regret is unknown.
 
-At the end of a run they are a :class:`Measure`, or :class:`Ends` of a sweep; over rounds they are
-:class:`Lines`, which pictures and pages draw alike. Nothing that draws is imported here.
+The end of a run has a :class:`Measure`, and the end of a sweep :class:`Ends`; rounds have
+:class:`Lines`, which pictures and pages draw. No drawing code is imported here.
 """
 
 from __future__ import annotations
@@ -22,32 +22,31 @@ from fedbandits.experiments.log_values import ANSWERED_BY, INTERVAL_NOTE
 from fedbandits.offline.estimates import FEW
 from fedbandits.settings.sweeps import Point
 
-#: Words that begin with a vowel, and are spoken as if they began with a consonant.
+#: Beginnings of words with a vowel that are spoken as a consonant.
 _SPOKEN_AS_CONSONANT = ("eu", "one", "uni", "us", "ut")
 
 
 class Measure(NamedTuple):
     """One number for each system and replicate at the end of a run, and its words."""
 
-    #: (systems, replicates, parties): The number of each party; NaN where a replicate is not
-    #: finished.
+    #: (systems, replicates, parties): The number of each party; NaN in unfinished replicates.
     parties: Floats
-    #: (systems, replicates): What is compared: a mean over parties or decisions, or the total if
-    #: one party acts a round.
+    #: (systems, replicates): The compared number: a mean over parties or decisions, or the total if
+    #: one party acts in a round.
     totals: Floats
-    unit: str  # its unit in words: ``mistakes a hospital in 100 visits``
-    loss: str  # what is lost, in a word: ``mistakes``. Empty if more is better: then it is reward
+    unit: str  # unit in words: ``mistakes a hospital in 100 visits``
+    loss: str  # the loss in a word: ``mistakes``; empty for rewards, of which more is better
     #: (systems, replicates), optional: Half-widths of 95% intervals of ``totals``, if they are
     #: estimates from one log; NaN if too few events match. None if they were measured.
     errors: Floats | None = None
 
     @property
     def direction(self) -> int:
-        """Sign of what is better: 1 if less is, -1 if more is."""
+        """Sign of losses: 1; -1 for rewards."""
         return 1 if self.loss else -1
 
     def differences(self, baseline: int, system: int) -> Floats:
-        """Return what ``system`` saves beside ``baseline``, (replicates,)."""
+        """Return the loss that ``system`` saves beside ``baseline``, (replicates,)."""
         return self.saved(self.totals[baseline], self.totals[system])
 
     def saved(self, baseline: Floats, system: Floats) -> Floats:
@@ -59,7 +58,7 @@ class Measure(NamedTuple):
 
 
 def _even(values: Floats, largest: float) -> Floats:
-    """Round values so that those which differ by errors of rounding alone are equal."""
+    """Round values, so that values with different rounding errors are equal."""
     digits = 12 - math.ceil(math.log10(largest)) if largest > 0.0 else 12
     return np.round(values, digits)
 
@@ -83,7 +82,7 @@ def measure(words: Words, decisions: Decisions, result: xr.Dataset) -> Measure:
 
 
 def _estimated(words: Words, last: xr.Dataset) -> Measure:
-    """Return the value on a log, by the doubly robust estimate; that of one party is by replay."""
+    """Return the doubly robust value on a log, with the replay values of parties."""
     value = last.sel(estimator=ANSWERED_BY)
     halves = np.asarray((value.value_high - value.value_low).values, np.float64) / 2.0
     halves[~(value.effective.mean("replicate").values >= FEW)] = np.nan
@@ -99,30 +98,30 @@ def with_article(noun: str) -> str:
     return f"an {noun}" if vowel else f"a {noun}"
 
 
-#: What intervals are, where results were measured.
+#: Note on intervals of measured results.
 BY_STUDENT = "± is half a 95% interval (Student's t over replicates); fewer than 3 have none."
 
 
 class Ends(NamedTuple):
     """Means over replicates at the last round, by point and system."""
 
-    mean: xr.DataArray  # mean of one party; where one party acts in a round, of all
+    mean: xr.DataArray  # mean of one party; if one party acts in a round, of all
     #: Half the width of its 95% interval (Student's t); NaN for fewer than 3 replicates.
     half: xr.DataArray
-    unit: str  # what is counted: ``mistakes per hospital``
-    note: str = BY_STUDENT  # what the intervals are
+    unit: str  # unit in words: ``mistakes per hospital``
+    note: str = BY_STUDENT  # note on the intervals
 
 
 def swept_keys(result: xr.Dataset) -> list[str]:
-    """List the swept keys that are dimensions of a result; a selection may have fewer."""
+    """List the swept keys that are dimensions of a result or of a selection."""
     return [name for name in json.loads(result.attrs["sweep"]) if name in result.dims]
 
 
 def final_runs(result: xr.Dataset) -> xr.DataArray:
     """Return the final regret of one party in every replicate, by point and system.
 
-    It is the regret of all parties over the number of those that act in a round. Where regret is
-    not known, it is the reward.
+    It is the regret of all parties over the number of acting parties. If regret is not known, it is
+    the reward.
     """
     measured = result[_measured(result)].sum("party", min_count=1)
     return _at_end(result, measured) / result["acting"]
@@ -141,19 +140,19 @@ def ends(result: xr.Dataset) -> Ends:
         vectorize=True,
     )
     words = Words(**json.loads(result.attrs["words"]))
-    what = words.loss if _measured(result) == "regret" else "reward"
+    noun = words.loss if _measured(result) == "regret" else "reward"
     several = bool((result["acting"] > 1).any())
-    return Ends(mean, half, f"{what} per {words.party}" if several else what)
+    return Ends(mean, half, f"{noun} per {words.party}" if several else noun)
 
 
 def _interval_of_finished(runs: Floats) -> tuple[float, float]:
-    """Return mean and half-width over the replicates that are finished."""
+    """Return mean and half-width over finished replicates."""
     band = interval(runs[np.isfinite(runs)])
     return float(band.mean), float(band.half)
 
 
 def _estimated_ends(result: xr.Dataset) -> Ends:
-    """Return the value on a log with the interval of one replicate; all use the same log."""
+    """Return the value on a log with the interval of one replicate, since all use one log."""
     value, low, high = (
         _at_end(result, result[name].sel(estimator=ANSWERED_BY, drop=True)).mean("replicate")
         for name in ("value", "value_low", "value_high")
@@ -170,7 +169,7 @@ def _at_end(result: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
 
 
 def claimed_epsilon(result: xr.Dataset) -> xr.DataArray:
-    """Return the ε of each claim, by point and system; NaN where encryption protects."""
+    """Return the ε of each claim, by point and system; NaN for encryption."""
     claimed: xr.DataArray = result["claim_epsilon"].where(result["claim_encrypted"] == 0)
     return claimed
 
@@ -183,16 +182,15 @@ class SystemLine(NamedTuple):
     """One system over rounds."""
 
     label: str  # the system's label
-    runs: Floats  # (replicates, points): Each finished replicate
-    #: (points,): Their mean, and half the width of its 95% interval: NaN with fewer than 3
-    #: replicates.
+    runs: Floats  # (replicates, points): Values of finished replicates
+    #: (points,): Mean, and half the width of its 95% interval: NaN with fewer than 3 replicates.
     mean: Floats
     half: Floats
-    replicates: Ints  # (replicates,): Their numbers
+    replicates: Ints  # (replicates,): Numbers of the replicates
 
 
 class Lines(NamedTuple):
-    """Lines of all systems, and what they count."""
+    """Lines of all systems, and their unit."""
 
     systems: list[SystemLine]
     unit: str  # such as ``mistakes per hospital``
@@ -205,7 +203,7 @@ def line_of(label: str, runs: Floats, replicates: Ints) -> SystemLine:
 
 
 def lines_of(values: xr.DataArray) -> list[SystemLine]:
-    """Make a line for each system, of values by system, replicate and round."""
+    """Make a line for each system from values by system, replicate and round."""
     lines = []
     for system in values.system.values:
         mine = values.sel(system=system).dropna("replicate", how="all")
@@ -215,7 +213,7 @@ def lines_of(values: xr.DataArray) -> list[SystemLine]:
 
 
 def regret_lines(result: xr.Dataset) -> Lines | None:
-    """Return the regret of one party; None where it is not known, as of a log."""
+    """Return the regret of one party; None if it is not known, as on a log."""
     labels = labels_of(result)
     systems = lines_of(result.regret.sum("party", skipna=False) / labels.acting)
     is_known = any(np.isfinite(line.mean).any() for line in systems)
@@ -223,9 +221,9 @@ def regret_lines(result: xr.Dataset) -> Lines | None:
 
 
 def reward_lines(result: xr.Dataset) -> Lines:
-    """Return the mean reward of all decisions; of a log its doubly robust estimate.
+    """Return the mean reward of all decisions, or its doubly robust estimate on a log.
 
-    Intervals of an estimate are those of one replicate: :mod:`.log_values`.
+    Intervals of an estimate are intervals of one replicate: see :mod:`.log_values`.
     """
     labels = labels_of(result)
     if "estimator" in result.dims:

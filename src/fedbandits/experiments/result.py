@@ -27,13 +27,11 @@ from fedbandits.settings.sweeps import Axis, Point, Sweep, value_text
 
 __all__ = ["at_point", "build_dataset", "busy_seconds", "own_metrics", "spent"]
 
-#: Names that the documentation shows.
-
 #: Variables that every result has.
 COMMON = (*PER_PARTY, *PER_GROUP, "epsilon_contents", "seconds")
-#: Measurements that give way to a swept key of their name.
+#: Other names of measurements whose name is a swept key.
 _OTHERWISE = {"epsilon": "epsilon_spent"}
-#: What is known of every point of a sweep before it is played.
+#: Facts of every point of a sweep that are known before the play.
 _SIZES = ("parties", "acting", "rounds")
 _CLAIMED = ("epsilon", "epsilon_contents", "delta", "encrypted")
 
@@ -43,7 +41,7 @@ Claims = Mapping[str, PrivacyClaim]
 
 
 class Finished(NamedTuple):
-    """A replicate that is finished, and the unit it belongs to."""
+    """A finished replicate, with its unit."""
 
     unit: Unit
     trace: ReplicateTrace
@@ -54,9 +52,8 @@ def build_dataset(
 ) -> xr.Dataset:
     """Arrange the traces of a run by system, replicate, party and round.
 
-    A missing replicate is NaN. Traces note the ε of contents. The result has it as
-    ``epsilon_contents``. Its ``epsilon`` is what the claim of each system accounts for everything
-    that leaves.
+    A missing replicate is NaN. Traces have the ε of contents, which the result calls
+    ``epsilon_contents``. Its ``epsilon`` is the ε by accounting of everything that leaves.
 
     Parameters
     ----------
@@ -72,22 +69,22 @@ def build_dataset(
 
 
 def dataset_of(work: Workload, finished: Sequence[Finished], interrupted: bool) -> xr.Dataset:
-    """Arrange the traces of a run or a sweep, of which at least one is ``finished``.
+    """Arrange the traces of a run or a sweep with at least one ``finished`` replicate.
 
-    That of a sweep has a dimension for each swept key. It is NaN for parties and rounds that a
-    point has not. :func:`build_dataset` says more.
+    The dataset of a sweep has a dimension for each swept key. It is NaN for parties and rounds that
+    a point does not have. See :func:`build_dataset`.
     """
     axes, experiment = work.sweep.axes, work.sweep.experiment
     claims = [point.experiment.claims() for point in work.points]
     names = tuple(axis.name for axis in axes)
     rounds = _rounds(work) if axes else finished[0].trace.rounds
     variables = _measured(work, finished, claims, rounds) | (_known(work, claims) if axes else {})
-    made = {
+    named = {
         _variable_name(name, names): (names + dims, data)
         for name, (dims, data) in variables.items()
         if not (name in _SIZES and name in names)
     }
-    result = xr.Dataset(made, _coordinates(work, rounds), _attributes(work, claims, interrupted))
+    result = xr.Dataset(named, _coordinates(work, rounds), _attributes(work, claims, interrupted))
     if not experiment.environment.regret_is_known:
         result = with_estimates(result)
     label(result, experiment.environment.words)
@@ -132,7 +129,7 @@ def _parties(work: Workload) -> int:
 
 
 def _rounds(work: Workload) -> NDArray[np.int64]:
-    """Return the rounds that any point records, in order."""
+    """Return all rounds that some point records, in order."""
     horizons = {point.experiment.rounds for point in work.points}
     count = work.sweep.experiment.checkpoints
     return np.unique(np.concatenate([checkpoint_rounds(h, count) for h in horizons]))
@@ -144,7 +141,7 @@ def _measured(
     claims: Sequence[Claims],
     rounds: NDArray[np.int64],
 ) -> Variables:
-    """Lay out all measurements of replicates, by name."""
+    """Arrange all measurements of replicates, by name."""
     parties, replicates = _parties(work), work.sweep.experiment.replicates
     systems = (*work.sweep.shape, len(work.labels))
     variables: Variables = {}
@@ -179,32 +176,33 @@ def _arrays(trace: ReplicateTrace) -> dict[str, NDArray[np.float64]]:
 
 
 def _spent(work: Workload, noted: Floats, claims: Sequence[Claims]) -> Variables:
-    """Return the ε accounted so far, and the ε of contents so far, which traces note alone."""
+    """Return the accounted ε so far, and the ε of contents so far, which traces have."""
     epsilons = {name: np.empty_like(noted) for name in ("epsilon", "epsilon_contents")}
     for point, of_point in zip(work.points, claims, strict=True):
-        each = [of_point[name] for name in work.labels]
-        accounted, contents = spent(each, noted[point.index])
+        in_order = [of_point[name] for name in work.labels]
+        accounted, contents = spent(in_order, noted[point.index])
         epsilons["epsilon"][point.index] = accounted
         epsilons["epsilon_contents"][point.index] = contents
     return {name: (("system", "replicate", "round"), values) for name, values in epsilons.items()}
 
 
 def spent(claims: Iterable[PrivacyClaim], noted: Floats) -> tuple[Floats, Floats]:
-    """Return the ε accounted so far, and the ε of contents so far, shaped as ``noted``.
+    """Return the accounted ε so far, and the ε of contents so far, shaped as ``noted``.
 
-    Where message times depend on data, no finite ε holds from the first round on: an observer also
-    sees that there is no message. Where statistics leave in clear, it holds until the first leaves.
+    If message times depend on data, no finite ε holds from the first round on: an observer also
+    sees the absence of a message. If statistics leave in clear, the ε is finite until the first
+    message.
 
     Parameters
     ----------
     claims
         The claim of each system.
     noted : (systems, replicates, rounds)
-        ε of contents, as replicates have noted it.
+        ε of contents in the traces.
     """
     contents, accounted = noted.copy(), noted.copy()
     for claim, of_contents, of_all in zip(claims, contents, accounted, strict=True):
-        if claim.encrypted:  # what encryption protects has no ε
+        if claim.encrypted:  # encryption has no ε
             of_contents[:] = of_all[:] = np.nan
         elif not claim.is_private:
             by_times = math.isfinite(claim.epsilon_contents)
@@ -220,7 +218,7 @@ def _known(work: Workload, claims: Sequence[Claims]) -> Variables:
     variables: Variables = {name: ((), sizes[:, i].reshape(shape)) for i, name in enumerate(_SIZES)}
     for name in _CLAIMED:
         values = [[getattr(of_point[label], name) for label in labels] for of_point in claims]
-        if name == "encrypted":  # a sentence that says how, or none
+        if name == "encrypted":  # a sentence, or an empty one
             values = [[bool(value) for value in row] for row in values]
         array = np.array(values, np.float64).reshape((*shape, len(labels)))
         variables[f"claim_{name}"] = (("system",), array)
@@ -228,7 +226,7 @@ def _known(work: Workload, claims: Sequence[Claims]) -> Variables:
 
 
 def _variable_name(name: str, taken: Sequence[str]) -> str:
-    """Return the name of a variable, which is no swept key's."""
+    """Return the name of a variable that is no swept key."""
     return _OTHERWISE.get(name, f"measured_{name}") if name in taken else name
 
 
@@ -239,7 +237,7 @@ def own_metrics(result: xr.Dataset) -> list[str]:
 
 
 def busy_seconds(traces: Iterable[ReplicateTrace]) -> float:
-    """Return the seconds during which at least one replicate of ``traces`` was being played."""
+    """Return the seconds in which at least one replicate of ``traces`` was played."""
     total, until = 0.0, -math.inf
     for began, ended in sorted(spell for trace in traces for spell in trace.spells):
         total += max(0.0, ended - max(began, until))
@@ -248,21 +246,21 @@ def busy_seconds(traces: Iterable[ReplicateTrace]) -> float:
 
 
 def at_point(result: xr.Dataset, index: Mapping[str, int]) -> xr.Dataset:
-    """Return the result of one point of a sweep, as ``fb.run`` would return it.
+    """Return the result of one point of a sweep, as ``fb.run`` returns it.
 
     Parameters
     ----------
     result
         The result of a sweep.
     index
-        The number of its value on each axis, by the axes' names.
+        The number of the point's value on each axis, by the names of axes.
     """
     point = result.isel(dict(index), drop=True)
     sizes = {name: int(_size(result, index, name)) for name in ("parties", "rounds")}
     point = point.isel(party=slice(sizes["parties"]))
     dims = ("system", "replicate", "party")
     known = point["round"] <= sizes["rounds"]
-    if "reward" in point:  # something is played, if not of this point
+    if "reward" in point:  # some replicate of the sweep is finished
         recorded = point.reward.notnull().any(dims)
         known &= recorded | ~recorded.any()
     dropped = [name for name in (*_SIZES, *(f"claim_{n}" for n in _CLAIMED)) if name in point]
@@ -272,7 +270,7 @@ def at_point(result: xr.Dataset, index: Mapping[str, int]) -> xr.Dataset:
 
 
 def _size(result: xr.Dataset, index: Mapping[str, int], name: str) -> Any:
-    """Return the number of parties or rounds of a point; a swept key may have that name."""
+    """Return the number of parties or rounds of a point; a swept key may have the name."""
     return result[name].isel({dim: n for dim, n in index.items() if dim in result[name].dims})
 
 
@@ -301,8 +299,8 @@ SUMMARY_COLUMNS = (
 def summarise(experiment: Experiment, result: xr.Dataset) -> list[dict[str, Any]]:
     """Summarise each system in a row: totals over parties at the end, mean over replicates.
 
-    Only finished replicates count. A system's own metrics follow: the mean over its parties and,
-    with the ending ``_max``, the largest value of any party in any replicate.
+    Only finished replicates count. Metrics of some systems follow: the mean over parties and, with
+    the ending ``_max``, the largest value of a party in a replicate.
     """
     claims = experiment.claims()
     return [

@@ -118,8 +118,8 @@ def sweep(
 ) -> xr.Dataset:
     """Run an experiment for all combinations of the values of some keys.
 
-    What several points have in common is played once. A system that adds no noise, for instance, is
-    the same at every ε. Each point has the same result, bit for bit, as a run of it alone.
+    Replicates that several points have in common are played once. A system without noise, for
+    instance, is the same at every ε. Each point has the same result, bit for bit, as its own run.
 
     Parameters
     ----------
@@ -132,11 +132,11 @@ def sweep(
         Folder for ``results.nc``, ``summary.csv``, plots, ``report.html`` and ``config.toml``.
         Without ``out`` no files are written.
     jobs
-        Number of replicates that run at the same time, of whatever points. By default the number of
+        Number of replicates that run at the same time, of any points. By default the number of
         processors of this machine or of the cluster.
     resume
-        Whether to continue an interrupted or killed sweep with the same ``out``. Replicates that
-        are finished are not played again. The values of the keys may have changed since.
+        Whether to continue an interrupted or killed sweep with the same ``out``. Finished
+        replicates are not played again. The values of the keys may be others.
     backend, scheduler, save_every, on_event, stop
         See :func:`fedbandits.run`.
 
@@ -173,23 +173,27 @@ def sweep(
 
 
 class Playing(NamedTuple):
-    """Options of :func:`run` with which trials beside a run are played: its ``jobs``, and so on."""
+    """The options of :func:`run` that trials beside a run share with the run."""
 
     jobs: int | None = None
     on_event: Listener | None = None
     stop: Stop | None = None
 
 
-def play_trial(experiment: Experiment, playing: Playing, warns_of_length: bool) -> xr.Dataset:
-    """Play a trial beside a run: all of it, without the warnings that the run itself gives.
+#: The usual options of trials.
+DEFAULTS = Playing()
 
-    ``playing`` has the options of the trial. A trial that ``warns_of_length`` keeps one warning:
-    that it is expected to take long.
+
+def play_trial(experiment: Experiment, playing: Playing, warns_of_length: bool) -> xr.Dataset:
+    """Play a trial beside a run to its end, without the warnings that the run itself gives.
+
+    ``playing`` has the options of the trial. A trial that ``warns_of_length`` keeps the warning of
+    a long run.
 
     Raises
     ------
     KeyboardInterrupt, StoppedError
-        If the trial was ended before it was complete.
+        If the trial was ended before its last replicate.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConfigWarning)
@@ -204,7 +208,7 @@ def play_trial(experiment: Experiment, playing: Playing, warns_of_length: bool) 
 def _sweep(
     given: Experiment | Sweep | str | os.PathLike[str], keys: Mapping[str, Sequence[Any]] | None
 ) -> Sweep:
-    """Return a sweep of what was given, over the keys if there are some."""
+    """Return the sweep of an experiment or a file, over ``keys`` if they are given."""
     if not isinstance(given, Experiment | Sweep):
         given = load_any(pathlib.Path(given).expanduser())
     if keys is None:

@@ -7,8 +7,9 @@ import pathlib
 import shutil
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -52,110 +53,42 @@ from fedbandits.systems.registry import refuse_registered
 Known = Sequence[tuple[Unit, Task]]
 
 
-class RunEvents:
-    """The events of a run.
+class Announcements:
+    """The events of a run or a sweep: counts what is finished, and tells a listener.
 
     Parameters
     ----------
     work
-        The run.
+        The run or the sweep.
     out
         Its output folder, if it has one.
+    listener
+        The function that is called with every event, if there is one.
     """
 
-    def __init__(self, work: Workload, out: pathlib.Path | None) -> None:
+    def __init__(self, work: Workload, out: pathlib.Path | None, listener: Listener | None) -> None:
         self._work, self._out = work, None if out is None else str(out)
-
-    def heard_by(self, listener: Listener) -> Listener:
-        """Return the function that brings an event to a listener."""
-        return listener
-
-    def started(self, known: Known) -> Event:
-        """Make the first event, of a run that has these replicates already."""
-        experiment, labels = self._work.sweep.experiment, self._work.labels
-        return RunStarted(
-            experiment=experiment.name,
-            systems=labels,
-            rounds=experiment.rounds,
-            replicates=experiment.replicates,
-            acting=experiment.environment.acting,
-            finished=tuple(Replicate(labels[task.system], task.replicate) for _, task in known),
-        )
-
-    def finished(self, finished: list[Finished]) -> Iterator[Event]:
-        """Make the events of the replicate that was finished last."""
-        last = finished[-1].trace
-        is_known = self._work.sweep.experiment.environment.regret_is_known
-        yield ReplicateFinished(
-            system=self._work.labels[last.system],
-            replicate=last.replicate,
-            finished=len(finished),
-            total=self._work.total,
-            rows=tuple(last.row(place, is_known) for place in range(len(last.rounds))),
-            results=_ResultsSoFar(self._work, finished),
-        )
-
-    def ended(self, finished: int) -> Event:
-        """Make the last event, after so many replicates."""
-        total = self._work.total
-        if finished < total:
-            return RunInterrupted(finished=finished, total=total, out=self._out)
-        return RunFinished(total=total, out=self._out)
-
-
-class _ResultsSoFar:
-    """Results so far: a dataset of the replicates that are finished by now."""
-
-    def __init__(self, work: Workload, finished: list[Finished]) -> None:
-        # The list grows later. It is not copied: there may be very many replicates.
-        self._work, self._finished, self._count = work, finished, len(finished)
-
-    def __call__(self) -> xr.Dataset:
-        known = self._finished[: self._count]
-        return dataset_of(self._work, known, self._count < self._work.total)
-
-    def __repr__(self) -> str:
-        return f"<results of {self._count} of {self._work.total} replicates>"
-
-
-class SweepEvents:
-    """The events of a sweep.
-
-    Parameters
-    ----------
-    work
-        The sweep.
-    out
-        Its output folder, if it has one.
-    """
-
-    def __init__(self, work: Workload, out: pathlib.Path | None) -> None:
-        self._work, self._out = work, None if out is None else str(out)
+        self._is_sweep = bool(work.sweep.axes)
+        #: Brings events to the listener, in the thread of the run.
+        self.stream = Stream(None if listener is None else partial(self._hear, listener))
         self._units = {unit.experiment.systems[0].label: unit for unit in work.units}
-        self._replicates = work.sweep.experiment.replicates
-        #: Replicates of each unit that are finished, and units of each point that are not.
-        self._finished = Counter[str]()
-        self._left = Counter(point for unit in work.units for point in unit.points)
-        self._finished_points = 0
-        #: Rounds of each replicate that are played, and of all together.
+        #: Replicates of each point that are not finished, and number of finished points.
+        self._left = Counter[int]()
+        for unit in work.units:
+            self._left.update(dict.fromkeys(unit.points, len(unit.tasks())))
+        self._points = 0
+        #: Rounds of each replicate of a sweep that are played, of all together, and in all.
         self._done = Counter[tuple[str, int]]()
         self._rounds = 0
-        self._all_rounds = float(
-            sum(unit.experiment.rounds for unit in work.units) * self._replicates
-        )
+        self._all_rounds = sum(unit.experiment.rounds * len(unit.tasks()) for unit in work.units)
 
-    def heard_by(self, listener: Listener) -> Listener:
-        """Return the function that brings an event to a listener.
+    def _hear(self, listener: Listener, event: Event) -> None:
+        if self._is_sweep and isinstance(event, ReplicateAdvanced):
+            event = self._advanced(event)
+        listener(event)
 
-        A replicate of a unit counts for the first point that has the unit.
-        """
-
-        def hear(event: Event) -> None:
-            listener(self._of_point(event) if isinstance(event, ReplicateAdvanced) else event)
-
-        return hear
-
-    def _of_point(self, event: ReplicateAdvanced) -> Event:
+    def _advanced(self, event: ReplicateAdvanced) -> Event:
+        """Name the point of a replicate: the first one that has its unit."""
         ((number, system), *_) = self._units[event.system].places[0]
         point = self._work.points[number]
         self._rounds += event.done - self._done[event.system, event.replicate]
@@ -170,49 +103,92 @@ class SweepEvents:
             share=self._rounds / self._all_rounds,
         )
 
-    def started(self, known: Known) -> Event:
-        """Make the first event, of a sweep that has these replicates already."""
+    def start(self, known: Known) -> None:
+        """Tell the first event, of a run or a sweep with replicates that are finished already."""
+        work, experiment = self._work, self._work.sweep.experiment
         for unit, _ in known:
             self._rounds += unit.experiment.rounds
-            self._count(unit)
-        points, labels = self._work.points, self._work.labels
-        return SweepStarted(
-            experiment=self._work.sweep.experiment.name,
-            systems=labels,
-            points=tuple(point.values for point in points),
-            replicates=self._work.total,
-            asked=len(points) * len(labels) * self._replicates,
-            finished=len(known),
+            self._points += len(self._count(unit))
+        if self._is_sweep:
+            self.stream.tell(
+                SweepStarted(
+                    experiment=experiment.name,
+                    systems=work.labels,
+                    points=tuple(point.values for point in work.points),
+                    replicates=work.total,
+                    asked=len(work.points) * len(work.labels) * experiment.replicates,
+                    finished=len(known),
+                )
+            )
+            return
+        replicates = (Replicate(work.labels[task.system], task.replicate) for _, task in known)
+        self.stream.tell(
+            RunStarted(
+                experiment=experiment.name,
+                systems=work.labels,
+                rounds=experiment.rounds,
+                replicates=experiment.replicates,
+                acting=experiment.environment.acting,
+                finished=tuple(replicates),
+            )
         )
 
-    def finished(self, finished: list[Finished]) -> Iterator[Event]:
-        """Make the events of the points that the last replicate has finished."""
-        before = self._finished_points
-        for count, point in enumerate(self._count(finished[-1].unit), before + 1):
-            yield PointFinished(
-                point=point,
-                values=self._work.points[point].values,
-                finished=count,
-                total=len(self._work.points),
+    def advance(self, finished: list[Finished]) -> None:
+        """Tell that the last replicate in ``finished`` is done, or the points that it completes."""
+        work, (unit, trace) = self._work, finished[-1]
+        for point in self._count(unit):
+            self._points += 1
+            if self._is_sweep:
+                values, total = work.points[point].values, len(work.points)
+                self.stream.tell(
+                    PointFinished(point=point, values=values, finished=self._points, total=total)
+                )
+        if not self._is_sweep:
+            is_known = work.sweep.experiment.environment.regret_is_known
+            self.stream.tell(
+                ReplicateFinished(
+                    system=work.labels[trace.system],
+                    replicate=trace.replicate,
+                    finished=len(finished),
+                    total=work.total,
+                    rows=tuple(trace.row(place, is_known) for place in range(len(trace.rounds))),
+                    results=_ResultsSoFar(work, finished),
+                )
             )
 
     def _count(self, unit: Unit) -> list[int]:
-        """Count a finished replicate, and return the points that it finishes."""
-        self._finished[unit.digest] += 1
-        if self._finished[unit.digest] < self._replicates:
-            return []
+        """Count a finished replicate of ``unit``, and return the points that are complete now."""
         self._left.subtract(unit.points)
-        points = [point for point in sorted(unit.points) if not self._left[point]]
-        self._finished_points += len(points)
-        return points
+        return [point for point in sorted(unit.points) if not self._left[point]]
 
-    def ended(self, finished: int) -> Event:
-        """Make the last event, after so many replicates."""
-        total = len(self._work.points)
-        if finished < self._work.total:
-            points = self._finished_points
-            return SweepInterrupted(finished=points, total=total, out=self._out)
-        return SweepFinished(total=total, out=self._out)
+    def end(self, finished: int) -> None:
+        """Tell the last event, after so many finished replicates."""
+        work = self._work
+        done, total = finished, work.total
+        if self._is_sweep:
+            done, total = self._points, len(work.points)
+        last: Event
+        if finished == work.total:
+            last = (SweepFinished if self._is_sweep else RunFinished)(total=total, out=self._out)
+        else:
+            early = SweepInterrupted if self._is_sweep else RunInterrupted
+            last = early(finished=done, total=total, out=self._out)
+        self.stream.tell(last)
+
+
+class _ResultsSoFar:
+    """A function that makes a dataset of the replicates that are finished by now."""
+
+    def __init__(self, work: Workload, finished: list[Finished]) -> None:
+        # The list grows later. It is not copied: there may be very many replicates.
+        self._work, self._finished, self._count = work, finished, len(finished)
+
+    def __call__(self) -> xr.Dataset:
+        known = self._finished[: self._count]
+        return dataset_of(self._work, known, self._count < self._work.total)
+
+    def __repr__(self) -> str:
+        return f"<results of {self._count} of {self._work.total} replicates>"
 
 
 class Options(NamedTuple):
@@ -284,9 +260,7 @@ class _Runner:
         self.work, self._options = work, options
         self.out = None if options.out is None else pathlib.Path(options.out).expanduser().resolve()
         self.home = self._home()
-        self._events = (SweepEvents if work.sweep.axes else RunEvents)(work, self.out)
-        listener = options.on_event
-        self._stream = Stream(None if listener is None else self._events.heard_by(listener))
+        self._announcements = Announcements(work, self.out, options.on_event)
         self._stop = Leaving(options.stop)
         self._shared = [self._shared_of(unit) for unit in work.units]
         self._units = {id(unit.experiment): unit for unit in work.units}
@@ -307,7 +281,7 @@ class _Runner:
             checkpoints = CheckpointFolder(place, unit.experiment)
         return Shared(
             unit.experiment,
-            self._stream,
+            self._announcements.stream,
             self._stop,
             checkpoints,
             self._options.save_every,
@@ -339,7 +313,7 @@ class _Runner:
             if shared.checkpoints is not None:
                 shared.checkpoints.begin(self._options.resume)
                 self._finished += _finished_before(unit, shared.checkpoints)
-        self._stream.tell(self._events.started([(unit, t.task) for unit, t in self._finished]))
+        self._announcements.start([(unit, trace.task) for unit, trace in self._finished])
 
     def _discard(self) -> None:
         if self.home is not None and self.home.exists():
@@ -348,6 +322,7 @@ class _Runner:
     def _play(self, backend: Backend) -> None:
         """Play the replicates that are left; return at once after a stop."""
         known = {(unit.digest, trace.task) for unit, trace in self._finished}
+        stream = self._announcements.stream
         left = [
             Job(shared, task)
             for unit, shared in zip(self.work.units, self._shared, strict=True)
@@ -355,10 +330,10 @@ class _Runner:
             if (unit.digest, task) not in known
         ]
         try:
-            with self._stream.with_compilations():
+            with stream.with_compilations():
                 # Compiles first, where that is to do; Ctrl-C ends that at once.
                 with ended_by_ctrl_c():
-                    playing = backend.play(left, self._stream, self._stop, self._options.jobs)
+                    playing = backend.play(left, stream, self._stop, self._options.jobs)
                 with self._stop.at_ctrl_c(), closing(playing):
                     for job, trace in playing:
                         # One by one: replicates from before an interruption must be kept.
@@ -368,8 +343,7 @@ class _Runner:
 
     def _take(self, job: Job, trace: ReplicateTrace) -> None:
         self._finished.append(Finished(self._units[id(job.shared.experiment)], trace))
-        for event in self._events.finished(self._finished):
-            self._stream.tell(event)
+        self._announcements.advance(self._finished)
 
     def _end(self) -> xr.Dataset | None:
         """Write the result, unless it would replace a complete one by less."""
@@ -386,7 +360,7 @@ class _Runner:
                 write_output(self.out, self.work.sweep.experiment, result)
         if not interrupted:
             self._discard()
-        self._stream.tell(self._events.ended(len(self._finished)))
+        self._announcements.end(len(self._finished))
         return result
 
     def complete_already(self, out: pathlib.Path) -> xr.Dataset:
@@ -409,8 +383,8 @@ class _Runner:
             stacklevel=4,
         )
         everything = [(unit, task) for unit in self.work.units for task in unit.tasks()]
-        self._stream.tell(self._events.started(everything))
-        self._stream.tell(self._events.ended(len(everything)))
+        self._announcements.start(everything)
+        self._announcements.end(len(everything))
         return result
 
 

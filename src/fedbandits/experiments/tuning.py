@@ -1,9 +1,9 @@
-"""The search for the best settings of parties alone: how far they explore, and their ridge.
+"""The search for the best settings of parties alone: their exploration scale and their ridge.
 
-Settings lie on a grid of powers. The search climbs on it from the default, one setting at a time,
-and goes on where the best one lies at an edge. All settings are played on the same replicates, so
-they are compared replicate by replicate. Those that cannot be told from the best are played on
-more replicates: a setting that is best on a few is not always good.
+Settings lie on a grid of powers. The search climbs the grid from the default, one setting at a
+time, and goes on if the best setting lies at an edge. All settings are played on the same
+replicates, and compared replicate by replicate. Settings that cannot be distinguished from the best
+are played on more replicates, because the best setting of a few replicates is not always good.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from fedbandits.experiments.intervals import paired
 #: Smallest and largest α, and λ, that are tried.
 MOST_SCALE, LEAST_SCALE = 8.0, 1.0 / 32.0
 MOST_RIDGE, LEAST_RIDGE = 1000.0, 0.01
-#: Powers of 2 that α begins with: 1/4, 1/2, 1 and 2.
+#: First powers of 2 for α: 1/4, 1/2, 1 and 2.
 _FIRST_SCALES = (0, -2, -1, 1)
-#: Most settings that are tried beside the default.
+#: Most settings beside the default.
 MOST_SETTINGS = 16
-#: Replicates that the search may play in all, at least; and at most so many times the run's.
+#: Replicates that the search may play: at least so many, or so many times those of the run.
 LEAST_PLAYED, OF_THE_RUN = 80, 2
-#: Most settings that are played on more replicates, the best one among them.
+#: Most settings that are played on more replicates, with the best setting.
 _MOST_CONTESTED = 3
-#: So many times the replicates of the first plays, at most, in all.
+#: Most replicates of a setting, in units of those of the first plays.
 MORE = 4
-#: A share of the loss that is not worth telling apart.
+#: A share of the loss that is too small to matter.
 _NEXT_TO_NOTHING = 0.005
-#: A setting that loses so much more in all of the first plays is played no further.
+#: A setting whose loss is larger by this factor in all first plays is dropped.
 _HOPELESS = 1.1
 
 Candidate = TypeVar("Candidate")
@@ -56,22 +56,22 @@ class Place(NamedTuple):
 
 
 class Race(Generic[Candidate]):
-    """Candidates that are compared on replicates they have in common.
+    """Race of candidates that are compared on common replicates.
 
-    Those that are entered are played on batches 0 and 1, but for those that lose far more than the
-    leader on batch 0. Of equal means the candidate that was entered first leads.
+    New candidates are played on batches 0 and 1, except candidates that lose far more than the
+    leader on batch 0. Of equal means the earliest candidate leads.
 
     Parameters
     ----------
     play
-        Plays candidates on a batch of replicates, and returns what each loses, (candidates,
-        replicates of the batch).
+        A function that plays candidates on a batch of replicates, and returns the loss of each,
+        (candidates, replicates of the batch).
     sizes
         Number of replicates of each batch.
     first
-        How many batches candidates are played on when they are entered: 1 or 2.
+        Number of first batches of a new candidate: 1 or 2.
     most
-        Most replicates that are played, of all candidates together.
+        Most replicates of all candidates together.
     """
 
     def __init__(
@@ -90,58 +90,58 @@ class Race(Generic[Candidate]):
     def room(self) -> int:
         """Number of candidates that may still be entered.
 
-        What those at the top may be played on more is kept back, once.
+        A batch of further replicates for the top candidates is reserved.
         """
         kept = _MOST_CONTESTED * self._sizes[-1]
         return max(0, (self._left - kept) // sum(self._sizes[: self._first]))
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """All that were entered, in order."""
+        """All candidates, in the order of entry."""
         return tuple(self._names)
 
     def enter(self, candidates: Iterable[Candidate]) -> None:
-        """Play candidates that were not entered yet."""
-        new = [one for one in candidates if one not in self._names]
+        """Play new candidates."""
+        new = [name for name in candidates if name not in self._names]
         if not new:
             return
         start = len(self._names)
         self._names += new
         self._losses += [np.zeros(0)] * len(new)
         self._extend(range(start, len(self._names)), 0)
-        among = list(range(start, len(self._names)))
+        entered = list(range(start, len(self._names)))
         for batch in range(1, self._first):
             leader = self._leader(len(self._losses[0]) if start else 0)
-            self._extend([one for one in among if not self._is_hopeless(one, leader)], batch)
+            self._extend([n for n in entered if not self._is_hopeless(n, leader)], batch)
 
-    def _is_hopeless(self, one: int, leader: int) -> bool:
-        both = min(len(self._losses[one]), len(self._losses[leader]))
-        mine, best = self._losses[one][:both], self._losses[leader][:both]
+    def _is_hopeless(self, number: int, leader: int) -> bool:
+        both = min(len(self._losses[number]), len(self._losses[leader]))
+        mine, best = self._losses[number][:both], self._losses[leader][:both]
         return bool((mine > best).all() and mine.mean() > _HOPELESS * best.mean())
 
-    def _extend(self, those: Sequence[int], batch: int) -> None:
-        """Play candidates on one more batch of replicates."""
-        if those:
-            self._left -= self._sizes[batch] * len(those)
-            more = self._play([self._names[one] for one in those], batch)
-            for one, losses in zip(those, more, strict=True):
-                self._losses[one] = np.append(self._losses[one], losses)
+    def _extend(self, numbers: Sequence[int], batch: int) -> None:
+        """Play candidates on a further batch of replicates."""
+        if numbers:
+            self._left -= self._sizes[batch] * len(numbers)
+            more = self._play([self._names[number] for number in numbers], batch)
+            for number, losses in zip(numbers, more, strict=True):
+                self._losses[number] = np.append(self._losses[number], losses)
 
     def _leader(self, least: int = 0) -> int:
-        """Return the number of the best candidate that was played on ``least`` replicates."""
+        """Return the number of the best candidate with at least ``least`` replicates."""
         known = [i for i, losses in enumerate(self._losses) if len(losses) >= least]
-        return min(known, key=lambda one: float(self._losses[one].mean()))
+        return min(known, key=lambda number: float(self._losses[number].mean()))
 
     @property
     def leader(self) -> Candidate:
-        """The candidate with the smallest mean, of those that were played on most replicates."""
+        """The candidate with the smallest mean, among candidates with most replicates."""
         return self._names[self._leader(max(map(len, self._losses)))]
 
     def settle(self) -> Candidate:
         """Play the leader and its close rivals on more batches; return the best candidate.
 
-        Few are played on more replicates: the leader, and those with the smallest means. The first
-        of them that was entered is always among them, if it cannot be told from the leader either.
+        Few candidates are played on more replicates: the leader, and rivals with the smallest
+        means. The first candidate is always among the rivals if it cannot be told from the leader.
         """
         for batch in range(self._first, len(self._sizes)):
             contested = self._contested()
@@ -151,28 +151,28 @@ class Race(Generic[Candidate]):
         return self.leader
 
     def _contested(self) -> list[int]:
-        """Return the leader and its rivals, in the order in which they were entered."""
+        """Return the leader and its rivals, in the order of entry."""
         most = max(map(len, self._losses))
         leader = self._leader(most)
         best = self._losses[leader]
         known = [i for i, losses in enumerate(self._losses) if len(losses) == most]
         rivals = [i for i in known if i != leader and _cannot_be_told(self._losses[i], best)]
-        rivals.sort(key=lambda one: float(self._losses[one].mean()))
+        rivals.sort(key=lambda number: float(self._losses[number].mean()))
         kept = rivals[: _MOST_CONTESTED - 1]
-        if rivals and min(rivals) == 0 and 0 not in kept:  # a tie is the default's
+        if rivals and min(rivals) == 0 and 0 not in kept:  # the default wins ties
             kept[-1] = 0
         return sorted([leader, *kept])
 
 
 def _cannot_be_told(losses: Floats, best: Floats) -> bool:
-    """Tell whether the losses of two candidates differ by chance alone, and noticeably."""
+    """Tell whether two candidates differ by more than a negligible share, and not significantly."""
     if float(losses.mean() - best.mean()) <= _NEXT_TO_NOTHING * float(best.mean()):
         return False
     return paired(losses - best).sign is None
 
 
 class Bounds(NamedTuple):
-    """The places that may be tried around the default λ; None where there is no ridge."""
+    """The places to try around the default λ, which is None without a ridge."""
 
     ridge: float | None
 
@@ -190,7 +190,7 @@ class Bounds(NamedTuple):
 def climb(race: Race[Any], bounds: Bounds, has_scale: bool = True) -> None:
     """Enter places: α first, then λ at the best α, then both, until no neighbour is better.
 
-    Where there is no α to set, nothing is entered.
+    Without α, nothing is entered.
     """
     if not has_scale:
         return
@@ -202,7 +202,7 @@ def climb(race: Race[Any], bounds: Bounds, has_scale: bool = True) -> None:
 
 
 def _climb_along(race: Race[Any], bounds: Bounds, steps: Sequence[Place]) -> None:
-    """Enter the neighbours of the leader, both ways along each step, until it stays the leader."""
+    """Enter the neighbours of the leader, both ways along each step, until the leader stays."""
     while len(race.candidates) < MOST_SETTINGS and race.room:
         scale, ridge = race.leader
         around = [
@@ -211,7 +211,7 @@ def _climb_along(race: Race[Any], bounds: Bounds, steps: Sequence[Place]) -> Non
             for sign in (1, -1)
         ]
         left = min(MOST_SETTINGS - len(race.candidates), race.room)
-        new = [one for one in around if bounds.allow(one) and one not in race.candidates][:left]
+        new = [p for p in around if bounds.allow(p) and p not in race.candidates][:left]
         if not new:
             return
         race.enter(new)

@@ -1,8 +1,8 @@
-"""Estimates of what a policy is worth, from a log of another policy's decisions.
+"""Estimates of the value of a policy, from a log of another policy's decisions.
 
-A *log* has, for each event, the context, the action that was taken, its reward, and the probability
-with which that action was taken (its propensity). Four methods estimate the mean reward of another
-policy from it: :func:`replay`, :func:`ips`, :func:`snips` and :func:`doubly_robust`.
+A *log* has, for each event, the context, the logged action, its reward, and the probability with
+which the logging policy took the action (its propensity). Four methods estimate the mean reward of
+another policy from the log: :func:`replay`, :func:`ips`, :func:`snips` and :func:`doubly_robust`.
 """
 
 from __future__ import annotations

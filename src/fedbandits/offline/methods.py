@@ -1,8 +1,8 @@
-"""The four methods, for arrays of one's own, and the reward model of the doubly robust one.
+"""The four methods, for a user's own arrays, and the reward model of the doubly robust method.
 
-All take what was logged, event by event, and what the policy would have chosen. A policy may learn
-on the way, as long as a choice depends on earlier events alone. The reward model of an event is
-fitted on earlier events alone, too: so the estimate stays unbiased, however bad the model is.
+All methods take a log, event by event, and the choices of the policy. A policy may learn during the
+log, as long as a choice depends on earlier events alone. The reward model of an event is fitted on
+earlier events alone, too. So the estimate stays unbiased, however bad the model is.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from fedbandits.errors import DataError
 from fedbandits.offline.estimates import Estimate, estimate_of, sums_of
 from fedbandits.random import Purpose, replicate_key, uniforms
 
-#: A block of events is predicted by a model of all blocks before it.
+#: Events of the first block, and growth: a model of all earlier blocks predicts the next block.
 _FIRST_BLOCK, _GROWTH = 16, 1.25
 
 
 def blocks(count: int) -> Iterator[slice]:
-    """Return consecutive blocks of 0 … ``count`` - 1, each a quarter of what was before it."""
+    """Return consecutive blocks of 0 … ``count`` - 1, each a quarter of all blocks before."""
     start, stop = 0, _FIRST_BLOCK
     while start < count:
         yield slice(start, min(stop, count))
@@ -46,22 +46,22 @@ class RewardModel:
     def predict(self, contexts: Floats, arms: Ints) -> Floats:
         """Predict the rewards of ``arms`` in (events, d) ``contexts``, (events,)."""
         theta = self._theta[arms]
-        found: Floats = np.einsum("ij,ij->i", contexts, theta[:, :-1]) + theta[:, -1]
-        return found
+        rewards: Floats = np.einsum("ij,ij->i", contexts, theta[:, :-1]) + theta[:, -1]
+        return rewards
 
     def expect(self, contexts: Floats, shares: Floats) -> Floats:
         """Predict the mean reward of arms that are chosen with these ``shares``, (events, arms)."""
-        each = contexts @ self._theta[:, :-1].T + self._theta[:, -1]
-        found: Floats = np.einsum("ij,ij->i", each, shares)
-        return found
+        of_arms = contexts @ self._theta[:, :-1].T + self._theta[:, -1]
+        rewards: Floats = np.einsum("ij,ij->i", of_arms, shares)
+        return rewards
 
     def fit(self, contexts: Floats, arms: Ints, rewards: Floats) -> None:
         """Learn from more events: (events, d) ``contexts``, the ``arms`` and their ``rewards``."""
         rows = np.hstack([contexts, np.ones((len(contexts), 1))])
         for arm in np.unique(arms):
-            own = rows[arms == arm]
-            self._gram[arm] += own.T @ own
-            self._moment[arm] += own.T @ rewards[arms == arm]
+            mine = rows[arms == arm]
+            self._gram[arm] += mine.T @ mine
+            self._moment[arm] += mine.T @ rewards[arms == arm]
             self._theta[arm] = np.linalg.solve(self._gram[arm], self._moment[arm])
 
 
@@ -73,10 +73,10 @@ def predictions(
     arms: int,
     ridge: float = 1.0,
 ) -> tuple[Floats, Floats]:
-    """Predict rewards of logged ``actions`` and of ``chosen`` ones, by models of earlier events.
+    """Predict rewards of logged and of ``chosen`` actions, by models of earlier events.
 
-    ``contexts`` are (events, d), the rest (events,), as is what is returned for either. ``chosen``
-    may be the probabilities of all actions, (events, arms).
+    ``contexts`` are (events, d), all other arrays and both predictions (events,). ``chosen`` may be
+    the probabilities of all actions, (events, arms).
     """
     model = RewardModel(arms, contexts.shape[1], ridge)
     shares = chosen.astype(np.float64) if chosen.ndim > 1 else None
@@ -96,13 +96,13 @@ def predictions(
 
 #: Propensities may exceed 1, or fall below the smallest one, by rounding.
 _ROOM = 1e-9
-#: How far a sum of probabilities may be from 1.
+#: Largest distance of a sum of probabilities from 1.
 _NEARLY = 1e-6
 _IMPROPER = "is not above 0 and at most 1"
 
 
 class Logged(NamedTuple):
-    """A log as arrays that have been checked, with a policy's choices."""
+    """A log as checked arrays, with a policy's choices."""
 
     actions: Ints  # (events,)
     rewards: Floats  # (events,)
@@ -113,15 +113,15 @@ class Logged(NamedTuple):
     def matches(self) -> Floats:
         """Probability with which the policy takes the logged action, (events,)."""
         if self.chosen.ndim == 1:
-            found = self.actions == self.chosen
+            shares = self.actions == self.chosen
         else:
-            found = self.chosen[np.arange(len(self.actions)), self.actions]
-        shares: Floats = np.asarray(found, np.float64)
-        return shares
+            shares = self.chosen[np.arange(len(self.actions)), self.actions]
+        matches: Floats = np.asarray(shares, np.float64)
+        return matches
 
     @property
     def weights(self) -> Floats:
-        """Weights of events, (events,): how likely they match, over the propensity."""
+        """Weights of events, (events,): the probability of a match over the propensity."""
         return self.matches / self.propensities
 
 
@@ -131,32 +131,32 @@ def logged(
     """Check a log; see :func:`ips`. DataError names the array, and the first wrong event."""
     taken = _whole("actions", actions)
     count = len(taken)
-    found = Logged(
+    log = Logged(
         taken,
         np.asarray(rewards, np.float64),
         np.asarray(propensities, np.float64),
         _shares(taken, chosen) if np.ndim(chosen) == 2 else _whole("chosen", chosen),
     )
-    if found.propensities.ndim == 0:
-        found = found._replace(propensities=np.full(count, found.propensities))
-    for name, values in found._asdict().items():
+    if log.propensities.ndim == 0:
+        log = log._replace(propensities=np.full(count, log.propensities))
+    for name, values in log._asdict().items():
         if values.shape[:1] != (count,) or (values.ndim > 1 and name != "chosen"):
             raise DataError(
                 f"{name}: given an array of shape {values.shape}, allowed: one number for each of "
                 f"the {count} events"
             )
-    _refuse_first("rewards", ~np.isfinite(found.rewards), "is not a finite number")
-    _refuse_first("propensities", ~_proper(found.propensities), _IMPROPER)
-    return found
+    _refuse_first("rewards", ~np.isfinite(log.rewards), "is not a finite number")
+    _refuse_first("propensities", ~_proper(log.propensities), _IMPROPER)
+    return log
 
 
 def accepted(propensities: ArrayLike, smallest: float | None = None, seed: int = 0) -> Bools:
-    """Draw which events replay may show, so that each action is shown equally often.
+    """Draw the events that replay may show, so that each action is shown equally often.
 
     An event is accepted with probability ``smallest / propensity``. If all propensities are equal,
-    every event is. ``propensities`` (events,) are those of the logged actions. ``smallest`` is the
-    smallest probability with which the logging policy takes any action, by default the smallest of
-    them. ``seed`` determines the draws.
+    every event is accepted. ``propensities`` (events,) belong to the logged actions. ``smallest``
+    is the smallest probability with which the logging policy takes any action, by default the
+    smallest propensity. ``seed`` determines the draws.
 
     Raises
     ------
@@ -179,8 +179,8 @@ def replay(
     """Estimate by replay with rejection sampling: the mean reward of accepted, matching events.
 
     An event counts if the policy chose the logged action, and if the event was accepted
-    (:func:`accepted`). The others are passed over, as if they had never been. For a policy that
-    learns from the events that count, this is as if it had been run for that many rounds.
+    (:func:`accepted`). All other events are passed over. For a policy that learns from the events
+    that count, the estimate is the same as of a run with that number of rounds.
 
     Source: Li, Chu, Langford & Wang, "Unbiased offline evaluation of contextual-bandit-based news
     article recommendation algorithms" (WSDM 2011).
@@ -192,7 +192,7 @@ def replay(
     shown : (events,) bool, optional
         The events that were accepted, if the policy learned from them. By default they are drawn.
     seed
-        It determines these draws.
+        The seed of these draws.
 
     Raises
     ------
@@ -219,8 +219,8 @@ def ips(
 ) -> Estimate:
     """Estimate by inverse propensity scoring: matching rewards, each over its propensity.
 
-    It is unbiased. Its interval is wide if propensities are small. Source: Horvitz & Thompson
-    (1952); for bandits, Dudík, Langford & Li (2011).
+    The estimate is unbiased. Its interval is wide if propensities are small. Source: Horvitz &
+    Thompson (1952); for bandits, Dudík, Langford & Li (2011).
 
     Parameters
     ----------
@@ -248,9 +248,9 @@ def snips(
 ) -> Estimate:
     """Estimate by self-normalised propensity scoring: a weighted mean of matching rewards.
 
-    It has a small bias, which vanishes with more events. It is often more exact than :func:`ips`,
-    and never leaves the range of the rewards. Source: Swaminathan & Joachims, "The self-normalized
-    estimator for counterfactual learning" (NeurIPS 2015).
+    The estimate has a small bias, which vanishes with more events. It is often more exact than that
+    of :func:`ips`, and never leaves the range of the rewards. Source: Swaminathan & Joachims, "The
+    self-normalized estimator for counterfactual learning" (NeurIPS 2015).
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def doubly_robust(
     contexts : (events, d)
         The contexts.
     ridge
-        What is added to the diagonal of the model's Gram matrices.
+        A number that is added to the diagonal of the model's Gram matrices.
 
     Raises
     ------
@@ -300,7 +300,7 @@ def doubly_robust(
     _refuse_first("contexts", ~np.isfinite(rows).all(axis=1), "is not finite")
     if not 0.0 < ridge < math.inf:
         raise DataError(f"ridge: given {ridge:g}, allowed: a finite number above 0")
-    # A model for each action that occurs: numbers may be large, such as those of articles.
+    # A model for each action of the log: numbers may be large, such as numbers of articles.
     if log.chosen.ndim > 1:
         return _estimate("dr", *dr_terms(log, rows, log.chosen.shape[1], ridge))
     known, codes = np.unique([log.actions, log.chosen], return_inverse=True)
@@ -310,19 +310,19 @@ def doubly_robust(
 
 
 def replay_terms(log: Logged, shown: Bools) -> tuple[Floats, Floats, Floats]:
-    """Return what each event adds to the numerator, the denominator and the weights of replay."""
+    """Return the terms of each event in numerator, denominator and weights of replay."""
     counts = log.matches * shown
     return counts * log.rewards, counts, counts
 
 
 def ips_terms(log: Logged) -> tuple[Floats, Floats, Floats]:
-    """Return what each event adds to the numerator, the denominator and the weights of IPS."""
+    """Return the terms of each event in numerator, denominator and weights of IPS."""
     weights = log.weights
     return weights * log.rewards, np.ones(len(weights)), weights
 
 
 def snips_terms(log: Logged) -> tuple[Floats, Floats, Floats]:
-    """Return what each event adds to the numerator, the denominator and the weights of SNIPS."""
+    """Return the terms of each event in numerator, denominator and weights of SNIPS."""
     weights = log.weights
     return weights * log.rewards, weights, weights
 
@@ -330,7 +330,7 @@ def snips_terms(log: Logged) -> tuple[Floats, Floats, Floats]:
 def dr_terms(
     log: Logged, contexts: Floats | Floats32, arms: int, ridge: float = 1.0
 ) -> tuple[Floats, Floats, Floats]:
-    """Return what each event adds to numerator, denominator and weights of doubly robust."""
+    """Return the terms of each event in numerator, denominator and weights of doubly robust."""
     of_logged, of_chosen = predictions(contexts, log.actions, log.rewards, log.chosen, arms, ridge)
     weights = log.weights
     terms = of_chosen + weights * (log.rewards - of_logged)
@@ -338,8 +338,8 @@ def dr_terms(
 
 
 def _proper(propensities: Floats) -> Bools:
-    found: Bools = (propensities > 0.0) & (propensities <= 1.0 + _ROOM)
-    return found
+    proper: Bools = (propensities > 0.0) & (propensities <= 1.0 + _ROOM)
+    return proper
 
 
 def _estimate(method: str, u: Floats, v: Floats, w: Floats) -> Estimate:
@@ -350,10 +350,10 @@ def _whole(name: str, values: ArrayLike) -> Ints:
     given = np.asarray(values)
     if not np.issubdtype(given.dtype, np.integer):
         raise DataError(f"{name}: given numbers of type {given.dtype}, allowed: whole numbers ≥ 0")
-    found = given.astype(np.int64)
-    if found.ndim == 1:
-        _refuse_first(name, found < 0, "is negative")
-    return found
+    whole = given.astype(np.int64)
+    if whole.ndim == 1:
+        _refuse_first(name, whole < 0, "is negative")
+    return whole
 
 
 def _shares(actions: Ints, chosen: ArrayLike) -> Floats:

@@ -1,1 +1,1 @@
-"""Recordings of runs, step by step: what each party was told, what changed in it, what it sent."""
+"""Recordings of runs: in each step the input of a party, its changed fields, and sent messages."""

@@ -1,6 +1,6 @@
 """Recording a run: a variant's parties play in a world, and every step is noted as plain values.
 
-A step has a sentence; values of states and messages are cut to what fits on a page.
+A step has a sentence. Values of states and messages are cut to the length of a page.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from fedbandits.systems.base import PartiesReplicate, Plan
 from fedbandits.systems.guide import Found, Guide
 from fedbandits.systems.simulated import plan_in
 
-#: So many entries of a list are shown, and so many bytes.
+#: Most entries of a list, and most bytes, that are shown.
 MOST = 12
-#: Fields of every message, whatever its content.
+#: Fields that messages of all types have.
 ENVELOPE = frozenset(Message.__struct_fields__)
 
 
 def shown(value: Any) -> Any:
     """Return ``value`` as a plain value that fits in JSON.
 
-    Bytes become their length and beginning, arrays their shape and beginning. Of lists and tables
-    the first entries are left, and how many follow.
+    Bytes become their length and beginning, arrays their shape and beginning. Lists and tables keep
+    their first entries, and the number of the entries that follow.
     """
     if value is None or isinstance(value, str | bool | int):
         return value.value if isinstance(value, enum.Enum) else value
@@ -60,7 +60,7 @@ def shown(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
         return fields_of(value)
     if hasattr(value, "_asdict"):  # a named tuple
-        return {name: shown(each) for name, each in value._asdict().items()}
+        return {name: shown(field) for name, field in value._asdict().items()}
     if isinstance(value, dict):
         return _shown_table(value)
     if isinstance(value, Iterable):
@@ -95,12 +95,12 @@ def _shown_key(key: Any) -> str:
 
 
 def sentence(happened: Happened, guide: Guide) -> str:
-    """Say in a sentence what has happened to a party."""
+    """Describe an event of a party in a sentence."""
     sends = _sends(happened.sent, guide)
-    return f"{_what(happened, guide)}{', and ' + sends if sends else ''}."
+    return f"{_event_words(happened, guide)}{', and ' + sends if sends else ''}."
 
 
-def _what(happened: Happened, guide: Guide) -> str:
+def _event_words(happened: Happened, guide: Guide) -> str:
     name, event = happened.party.name, happened.event
     match event:
         case Decide():
@@ -122,13 +122,13 @@ def _what(happened: Happened, guide: Guide) -> str:
 
 
 def words_of(message: Message, guide: Guide) -> str:
-    """Return a message in words; its name where the guide has none."""
+    """Return a message in words, or its name if the guide has no words for the message."""
     kind = type(message).__name__
     return guide.passages[kind].words if kind in guide.passages else f"a {kind}"
 
 
 def _sends(sent: Sequence[Message], guide: Guide) -> str:
-    """Say what is sent to whom, each type of message once."""
+    """List the sent messages by type, each type with its receivers."""
     receivers: dict[str, list[str]] = {}
     for message in sent:
         receivers.setdefault(words_of(message, guide), []).append(message.receiver)
@@ -141,21 +141,21 @@ def _names(names: list[str]) -> str:
 
 
 def brief(value: Any) -> str:
-    """Write a decision or an outcome in a few characters."""
+    """Write a decision or an outcome in few characters."""
     if isinstance(value, np.ndarray):
         flat = value.ravel()[:6].tolist()
         return ", ".join(map(brief, flat)) + (", …" if value.size > 6 else "")
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-#: A recording has at most so many steps, and about so many bytes as JSON.
+#: Most steps of a recording, and about the most bytes of the recording as JSON.
 MOST_STEPS, MOST_BYTES = 20_000, 4_000_000
-#: The name of an observer of all messages who has no key.
+#: The name of an observer who hears all messages and has no key.
 LISTENER = "who listens"
 
 
 class Recorder:
-    """Watches parties, until there is no room for more steps.
+    """Recorder of parties, until the recording is full.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class Recorder:
     def __init__(self, guide: Guide, codec: Codec) -> None:
         self.parties: list[RecordedParty] = []
         self.steps: list[RecordedStep] = []
-        #: The round that is played, which the driver of the run sets.
+        #: The current round, which the driver of the run sets.
         self.round: int | None = None
         #: Whether steps were left out.
         self.is_full = False
@@ -177,13 +177,13 @@ class Recorder:
         self._bytes = 0
 
     def meet(self, party: Any) -> None:
-        """Note a party's first state."""
+        """Record the first state of a party."""
         first = fields_of(party.state)
         self.parties.append(RecordedParty(party.name, party.role, first))
         self._last[party.name] = first
 
     def see(self, happened: Happened) -> None:
-        """Note a step."""
+        """Record a step."""
         if self.is_full:
             return
         step = self._step(happened)
@@ -202,12 +202,12 @@ class Recorder:
             sent=tuple(map(self._message, happened.sent)),
             message=None if received is None else self._message(received),
             reads=() if received is None else self._readings(happened),
-            told=_told(happened), sentence=sentence(happened, self._guide), key=f"{was} {name}",
+            told=_input(happened), sentence=sentence(happened, self._guide), key=f"{was} {name}",
             releases=any(map(self._releases, happened.sent)), pulls=isinstance(event, Observe),
         )  # fmt: skip
 
     def _changes(self, party: Any) -> dict[str, Any]:
-        """Return the fields that look different from before."""
+        """Return the fields of the state that the step has changed."""
         before, now = self._last[party.name], fields_of(party.state)
         self._last[party.name] = now
         return {name: value for name, value in now.items() if before[name] != value}
@@ -228,13 +228,13 @@ class Recorder:
         )
 
     def _releases(self, message: Message) -> bool:
-        """Tell whether a message is a release; what is passed on was released by another party."""
+        """Tell whether a message is a release of its sender, and not a forwarded one."""
         passage = self._guide.passages.get(type(message).__name__)
         own = getattr(message, "origin", message.sender) == message.sender
         return passage is not None and passage.releases and own
 
 
-def _told(happened: Happened) -> Any:
+def _input(happened: Happened) -> Any:
     event = happened.event
     if isinstance(event, Decide):
         return shown(happened.answer.action)
@@ -247,26 +247,27 @@ def record(
 ) -> Recording:  # fmt: skip
     """Play a variant by its parties, and record every step.
 
-    It is the run that :func:`federate` makes of the same seed. Noise and keys are simulated. A run
-    without some of its protections shows what these hide. It cannot be deployed.
+    The run is the same as that of :func:`federate` with the same seed. Noise and keys are
+    simulated. A run without some of its protections shows the values that the protections hide.
+    Such a run cannot be deployed.
 
     Parameters
     ----------
     variant
         The variant, or the name of a preset.
     environment
-        The world. A recording is for small ones, with a few parties.
+        The world. A recording is for small worlds, with a few parties.
     rounds
         The horizon T, in rounds. Long recordings are cut.
     seed
         The seed, which determines all random draws.
     off
-        Names of protections that are left out. ``Guide.protections`` has those of a plan.
+        Names of protections to leave out, from ``Guide.protections`` of the plan.
 
     Raises
     ------
     ConfigError
-        If the variant has no parties, or no such protection.
+        If the variant has no parties, or the guide has no protection of such a name.
     """
     chosen = system(variant) if isinstance(variant, str) else variant
     declared = find_system(chosen.system)
@@ -281,45 +282,46 @@ def record(
     recorder = Recorder(guide, roles.codec)
     run = PartiesReplicate(declared, plan, environment, seed, 0, watch=recorder)
     _play(run, recorder, to_the_end=guide.find is not None)
-    seen = guide.find(run, seed) if guide.find is not None else None
+    findings = guide.find(run, seed) if guide.find is not None else None
     return Recording(
         preset=chosen.preset,
         off=tuple(sorted(off)),
         parties=tuple(recorder.parties),
         steps=tuple(recorder.steps),
         pseudocode=_code(guide, roles, run),
-        sight=_sight(seen),
-        attack=seen.text if seen else None,
+        sight=_sight(findings),
+        attack=findings.text if findings else None,
         cut=recorder.is_full,
     )
 
 
 def _without(declared: System[Any], guide: Guide, preset: str, off: Collection[str]) -> System[Any]:
-    """Return the system without some protections; refuse names that it does not have."""
+    """Return the system without the protections ``off``; refuse names of other protections."""
     unknown = sorted(set(off) - set(guide.protections))
     if unknown or guide.without is None:
         allowed = ", ".join(guide.protections) or f"none, as {preset} has no protections"
         raise ConfigError(f"off: given {', '.join(unknown)}, allowed: {allowed}")
-    return guide.without(declared, off)
+    without: System[Any] = guide.without(declared, off)
+    return without
 
 
 def _play(run: PartiesReplicate, recorder: Recorder, to_the_end: bool) -> None:
-    """Play round by round, until the end or until nothing more is recorded."""
+    """Play round by round, until the last round or until the recorder is full."""
     while run.done < run.rounds and (to_the_end or not recorder.is_full):
         recorder.round = run.done + 1
         run.advance(run.done + 1)
 
 
 def _code(guide: Guide, roles: Roles, run: PartiesReplicate) -> dict[str, tuple[CodeLine, ...]]:
-    """Return the pseudocode with keys written out."""
+    """Return the pseudocode, with the transitions of each line written out."""
     tables = {role.name: run.of(role.name)[0].TRANSITIONS for role in roles.roles}
     return {
         role: tuple(
-            CodeLine(each.text, tuple(each.keys(tables[role])), each.sends) for each in lines
+            CodeLine(line.text, tuple(line.keys(tables[role])), line.sends) for line in lines
         )
         for role, lines in guide.pseudocode.items()
     }
 
 
-def _sight(seen: Found | None) -> Sight | None:
-    return Sight(seen.who, seen.table) if seen and seen.table else None
+def _sight(findings: Found | None) -> Sight | None:
+    return Sight(findings.who, findings.table) if findings and findings.table else None

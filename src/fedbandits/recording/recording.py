@@ -1,4 +1,4 @@
-"""Recordings: the parties of one run, and all that happened to them, as plain values."""
+"""Recordings: the parties of one run, and all their steps, as plain values."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 class RecordedMessage(
     msgspec.Struct, frozen=True, rename={"kind": "type", "sender": "from", "receiver": "to"}
 ):
-    """A message that was sent.
+    """A sent message.
 
     Parameters
     ----------
     kind
-        Name of its type.
+        Name of the message type.
     sender, receiver
         Names of both parties.
     size
-        Number of bytes, encoded.
+        Number of bytes of the encoded message.
     fields
-        What is in it, as plain values.
+        The content as plain values.
     """
 
     kind: str
@@ -32,14 +32,14 @@ class RecordedMessage(
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """Reading of a message by somebody.
+    """Reading of a message by its receiver or by a listener.
 
     Parameters
     ----------
     who
-        Who reads it.
+        Name of the reader.
     text
-        What it reads, in words.
+        The content that the reader can make out, in words.
     """
 
     who: str
@@ -56,27 +56,27 @@ class RecordedStep(msgspec.Struct, frozen=True, kw_only=True):
     was
         The stage before the event.
     event
-        Name of the event: of a local one, or of the type of the message.
+        Name of the local event, or of the type of the received message.
     round
         The round. None before the first one.
     changed
-        The fields of the state that have changed, after the event.
+        The changed fields of the state, with their values after the event.
     sent
-        The messages that the party sends.
+        The messages that the party sends at this event.
     message
-        The message that it has received, if the event is one.
+        The received message, if the event is a message.
     reads
-        What the receiver, and somebody who listens, can make of that message.
+        Readings of the message by the receiver and by a listener without keys.
     told
         The decision, or the outcome. None for other events.
     sentence
         The step in a sentence.
     key
-        Stage and event, by which pseudocode is found.
+        Stage and event, which name the lines of pseudocode.
     releases
-        Whether something leaves that a privacy claim is about, or a sync.
+        Whether the party sends a release that a privacy claim covers, or a sync.
     pulls
-        Whether an outcome was observed.
+        Whether the party observes an outcome.
     """
 
     party: str
@@ -101,9 +101,9 @@ class RecordedParty(msgspec.Struct, frozen=True):
     Parameters
     ----------
     name, role
-        Its name and its role.
+        Name and role of the party.
     first
-        The fields of its first state.
+        The fields of the first state.
     """
 
     name: str
@@ -121,7 +121,7 @@ class CodeLine(msgspec.Struct, frozen=True):
     at
         Keys of the steps that carry it out.
     sends
-        The message that such a step sends. None for any.
+        The message that such a step sends; None for steps with any messages, or none.
     """
 
     text: str
@@ -130,14 +130,14 @@ class CodeLine(msgspec.Struct, frozen=True):
 
 
 class Sight(msgspec.Struct, frozen=True):
-    """A table of who sees what in the run.
+    """A table of the data that participants see in the run.
 
     Parameters
     ----------
     who
-        Those who look.
+        Names of the participants.
     rows
-        For each datum its name, and how each of them sees it.
+        For each datum its name, and its form at each participant: in clear, encrypted, not seen.
     """
 
     who: tuple[str, ...]
@@ -152,7 +152,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     preset
         Name of the preset.
     off
-        Protections that it was run without.
+        Names of the protections that the run left out.
     parties
         All parties, ordered by role.
     steps
@@ -160,11 +160,11 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     pseudocode
         Lines by role.
     sight
-        Who sees what. None where nobody looks.
+        The table of sights. None for systems without such a table.
     attack
-        What somebody found out in this run, in words. None where nobody tried.
+        Findings of an attacker in this run, in words. None without an attack.
     cut
-        Whether the run has more steps than are here.
+        Whether the run has more steps than the recording.
     """
 
     preset: str
@@ -177,7 +177,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     cut: bool
 
     def state_of(self, party: str, after: int | None = None) -> dict[str, Any]:
-        """Return the fields of a party's state after so many steps; by default after all.
+        """Return the fields of a party's state after the first ``after`` steps; by default all.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
         after
             Number of steps of the recording.
         """
-        (state,) = (dict(each.first) for each in self.parties if each.name == party)
+        (state,) = (dict(known.first) for known in self.parties if known.name == party)
         for step in self.steps[:after]:
             if step.party == party:
                 state |= step.changed

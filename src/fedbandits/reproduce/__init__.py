@@ -1,17 +1,21 @@
-"""The figures of the papers, made again. The table of them is small, and needs no plotting."""
+"""The figures of the papers, made again: their table, which needs no plotting, and their files."""
 
 from __future__ import annotations
 
+import csv
 import importlib
+import io
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from fedbandits._lazy import lazily
+from fedbandits.experiments.files import replace_durably
 
 __all__ = ["FIGURES", "Context", "Figure", "Outcome", "Verdict", "write_outcome"]
 
 if TYPE_CHECKING:  # plots and runs take long to import
-    from fedbandits.reproduce.engine import Context, Outcome, Verdict, write_outcome
+    from fedbandits.reproduce.engine import Context, Outcome, Verdict
 else:
     __getattr__, __dir__ = lazily(__name__, __all__)
 
@@ -22,15 +26,15 @@ class Figure(NamedTuple):
     Parameters
     ----------
     title
-        What the figure shows.
+        The quantities on its axes.
     source
         The paper, and the figure's number in it.
     quick, full
-        What each scale runs, in words.
+        The runs of each scale, in words.
     make
-        Runs what is needed and draws.
+        The function that plays the runs of the figure and draws it.
     data
-        Which files ``--data`` takes, and what is drawn in their place; empty if it takes none. No
+        Files that ``--data`` takes, and the stand-in for them; empty if the figure takes none. No
         figure needs a file.
     """
 
@@ -42,19 +46,18 @@ class Figure(NamedTuple):
     data: str = ""
 
 
-def _by(function: str) -> Callable[[Context], Outcome]:
-    """Return a function that makes a figure; its module is imported when it is called.
+def _make(function: str, context: Context) -> Outcome:
+    """Make a figure by ``function``, and import the module of the function only now.
 
     The name is ``feducb.sweeps.figure_2``: a paper's package, a module of it, and the function.
     """
+    module, _, name = function.rpartition(".")
+    outcome: Outcome = getattr(importlib.import_module(f"{__name__}.{module}"), name)(context)
+    return outcome
 
-    def make(context: Context) -> Outcome:
-        module, _, name = function.rpartition(".")
-        home = importlib.import_module(f"fedbandits.reproduce.{module}")
-        outcome: Outcome = getattr(home, name)(context)
-        return outcome
 
-    return make
+def _by(function: str) -> Callable[[Context], Outcome]:
+    return partial(_make, function)
 
 
 _FEDUCB = "Dubey & Pentland 2020, Figure"
@@ -165,3 +168,21 @@ FIGURES: dict[str, Figure] = {
         _by("fclub.regret.pays"),
     ),
 }  # fmt: skip
+
+
+def write_outcome(context: Context, figure: Figure, outcome: Outcome) -> None:
+    """Write ``figure.png``, ``table.csv`` and ``remarks.md`` into the figure's folder."""
+    context.out.mkdir(parents=True, exist_ok=True)
+    image = io.BytesIO()
+    outcome.plot.savefig(image, format="png", dpi=130)
+    replace_durably(context.out / "figure.png", image.getvalue())
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(outcome.rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(outcome.rows)
+    replace_durably(context.out / "table.csv", text.getvalue().encode())
+    scale = figure.full if context.full else figure.quick
+    lines = [f"# {figure.title}", "", f"{figure.source}. Scale: {scale}.", ""]
+    lines += [f"* {remark}" for remark in outcome.remarks]
+    lines += ["", f"**{outcome.verdict.line}**"]
+    replace_durably(context.out / "remarks.md", ("\n".join(lines) + "\n").encode())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 import json
 import math
 import pathlib
@@ -23,7 +21,6 @@ from fedbandits.experiments.folder import check_output, holds_complete_run, read
 from fedbandits.experiments.plots import line_style
 from fedbandits.experiments.run import run
 from fedbandits.experiments.signals import Listener, Stop
-from fedbandits.reproduce import Figure
 from fedbandits.settings.experiment import Experiment
 
 Key = TypeVar("Key")
@@ -206,24 +203,6 @@ class Context:
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_durably(file, json.dumps(value).encode())
         return value
-
-
-def write_outcome(context: Context, figure: Figure, outcome: Outcome) -> None:
-    """Write ``figure.png``, ``table.csv`` and ``remarks.md`` into the figure's folder."""
-    context.out.mkdir(parents=True, exist_ok=True)
-    image = io.BytesIO()
-    outcome.plot.savefig(image, format="png", dpi=130)
-    replace_durably(context.out / "figure.png", image.getvalue())
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(outcome.rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(outcome.rows)
-    replace_durably(context.out / "table.csv", text.getvalue().encode())
-    scale = figure.full if context.full else figure.quick
-    lines = [f"# {figure.title}", "", f"{figure.source}. Scale: {scale}.", ""]
-    lines += [f"* {remark}" for remark in outcome.remarks]
-    lines += ["", f"**{outcome.verdict.line}**"]
-    replace_durably(context.out / "remarks.md", ("\n".join(lines) + "\n").encode())
 
 
 def panels(

@@ -1,8 +1,8 @@
-"""An attack that one can watch: a coin chooses one of two worlds, and the attacker guesses which.
+"""An attack to watch: a coin chooses one of two worlds, and the attacker guesses the world.
 
-The two worlds differ in one record. The attacker sees what is released, and knows everything else.
-The rule is chosen on training runs, so the guesses that are counted have no part in it. A bound on
-ε is computed once, at the end: one that is looked at while it grows would not hold.
+The two worlds differ in one record. The attacker sees the releases, and knows everything else. The
+rule is chosen on training runs, so the counted guesses have no part in the choice. The bound on ε
+is computed once, after the last guess: a bound with an optional stop would not hold.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _TRAINING, _MOST_TRIALS = 500, 100_000
 _CONFIDENCE = 0.99
 #: Seconds between two lines, and guesses that are made between two looks at the clock.
 _PACE, _AT_ONCE = 0.1, 20
-#: Last guesses that are told one by one.
+#: Number of the last guesses that the page shows one by one.
 _RECENT = 60
 
 
 class Attackable(NamedTuple):
-    """A preset that can be attacked: in which world, and whether it claims a finite ε."""
+    """A preset that can be attacked: its world, and whether the preset claims a finite ε."""
 
     world: Environment
     is_private: bool
@@ -57,17 +57,14 @@ class Attackable(NamedTuple):
 
 @cache
 def attackable() -> dict[str, Attackable]:
-    """Return the presets that can be attacked.
-
-    They are those that claim an ε for what they release: there is something to guess.
-    """
+    """Return the presets that can be attacked: they claim an ε for the contents of releases."""
     return {
         name: Attackable(world, claim.is_private)
-        for found in systems()
+        for declared in systems()
         for world in _WORLDS
-        if found.plays_in(type(world))
-        for name in found.presets
-        if _claims_epsilon(claim := found.claim(system(name).plan(world, _ROUNDS)))
+        if declared.plays_in(type(world))
+        for name in declared.presets
+        if _claims_epsilon(claim := declared.claim(system(name).plan(world, _ROUNDS)))
     }
 
 
@@ -76,7 +73,7 @@ def _claims_epsilon(claim: PrivacyClaim) -> bool:
 
 
 class AttackJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A preset that is attacked; without ``epsilon``, with its own."""
+    """An attack on a preset; without ``epsilon``, the preset keeps its default."""
 
     preset: str
     epsilon: float | None = None
@@ -85,14 +82,14 @@ class AttackJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class _Target(NamedTuple):
-    """A system that is attacked."""
+    """The target of an attack."""
 
     game: Game
     claim: PrivacyClaim
     delta: float
 
-    def told(self) -> dict[str, Any]:
-        """Return what the page shows of it."""
+    def shown(self) -> dict[str, Any]:
+        """Return the target as the page shows it."""
         return {"looks_at": self.game.looks_at, "expected": _most_right(self.claim)}
 
 
@@ -103,32 +100,32 @@ class _Rule(NamedTuple):
     learned: Directions
 
     def guesses(self, runs: Transcripts) -> Any:
-        """Tell of each run whether it is taken for world 1, (runs,)."""
+        """Decide for each run whether its world is number 1, (runs,)."""
         return guess(self.attack, with_learned(runs, self.learned), runs.patterns)
 
 
 def attack(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
-    """Attack a preset, and tell of every few guesses.
+    """Attack a preset, and report progress after every few guesses.
 
     Parameters
     ----------
     job
         An :class:`AttackJob`, by its keys.
     tell
-        Is told how many guesses were right.
+        A function that reports to the server: the number of right guesses, then the verdict.
     stop
-        Ends it early.
+        A switch that ends the attack early.
 
     Returns
     -------
     str
-        How it ended: ``complete`` or ``interrupted``.
+        The end of the attack: ``complete`` or ``interrupted``.
     """
     asked: AttackJob = convert(job, AttackJob, "")
     trials, target = asked.trials, _target(asked.preset, asked.epsilon)
     rule = _trained(target)
     coins = uniforms(trials, replicate_key(asked.seed, 0), 0, 0, Purpose.WORLD) < 0.5
-    tally, told = _Tally(trials), -math.inf
+    tally, reported = _Tally(trials), -math.inf
     for begin in range(0, trials, _AT_ONCE):
         if stop:
             return "interrupted"
@@ -137,15 +134,15 @@ def attack(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
             played = target.game.play(world, _TRAINING * 4 + place, 1)
             tally.count(int(rule.guesses(played)[0]), world)
         now = time.monotonic()
-        if now - told >= _PACE or tally.done == trials:
-            told = now
-            tell(event="guessed", **tally.told(), **target.told())
+        if now - reported >= _PACE or tally.done == trials:
+            reported = now
+            tell(event="guessed", **tally.shown(), **target.shown())
     tell(event="verdict", verdict=_verdict(target, rule, tally))
     return "complete"
 
 
 class _Tally:
-    """Guesses so far: how many were right in each world, and the last ones."""
+    """Tally of guesses: the number of right guesses in each world, and the last guesses."""
 
     def __init__(self, total: int) -> None:
         self.total, self.errors, self.runs = total, [0, 0], [0, 0]
@@ -162,8 +159,8 @@ class _Tally:
         self.errors[world] += guessed != world
         self._recent.append({"guess": guessed, "truth": world})
 
-    def told(self) -> dict[str, Any]:
-        """Return what the page shows."""
+    def shown(self) -> dict[str, Any]:
+        """Return the tally as the page shows it."""
         return {
             "done": self.done, "total": self.total, "right": self.done - sum(self.errors),
             "worlds": [
@@ -186,17 +183,17 @@ def _target(preset: str, epsilon: float | None) -> _Target:
         raise ConfigError(f"preset: given {preset!r}, allowed: {', '.join(attackable())}")
     world = attackable()[preset].world
     entry = system(preset) if epsilon is None else system(preset, epsilon=epsilon)
-    found = find_system(entry.system)
+    declared = find_system(entry.system)
     plan: Plan = entry.plan(world, _ROUNDS)
-    game = next((g for g in found.games(plan, world) if g.sees == "contents"), None)
+    game = next((g for g in declared.games(plan, world) if g.sees == "contents"), None)
     if game is None:
         raise ConfigError(f"preset: given {preset!r}, which releases nothing that can be guessed")
-    claim = found.claim(plan)
+    claim = declared.claim(plan)
     return _Target(game, claim, getattr(entry.config, "delta", claim.delta))
 
 
 def _trained(target: _Target) -> _Rule:
-    """Choose rules on training runs of both worlds, and that one which errs least on others."""
+    """Choose rules on training runs of both worlds; return the best rule on other runs."""
     game = target.game
     sides = [game.play(world, _TRAINING * world, _TRAINING) for world in (0, 1)]
     attacks, learned, _ = choose(sides[0], sides[1], game.gaussian, target.delta)
@@ -207,7 +204,7 @@ def _trained(target: _Target) -> _Rule:
             int((rule.guesses(side) != bool(world)).sum()) for world, side in enumerate(others)
         )
 
-    return min((_Rule(each, learned) for each in attacks), key=errors)
+    return min((_Rule(attack, learned) for attack in attacks), key=errors)
 
 
 def _verdict(target: _Target, rule: _Rule, tally: _Tally) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Curves of the page: lines of a result as plain values, also while it is being played."""
+"""Curves of the page: lines of a result as plain values, also during the run."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ def playing_curve(system: str, rounds: Sequence[int], finished: Runs, playing: R
     Parameters
     ----------
     system
-        Its label.
+        The label of the system.
     rounds
         The recorded rounds.
     finished, playing
-        Values of finished replicates, and of those that are being played: as many as there are.
+        Values of finished replicates, and the values so far of replicates in progress.
     """
     runs = np.array(list(finished.values()), np.float64).reshape(len(finished), len(rounds))
     return _curve(line_of(system, runs, np.array(list(finished), np.int64)), rounds, playing)
 
 
 def curves_of(result: xr.Dataset) -> tuple[str, list[dict[str, Any]]]:
-    """Return the unit of a result, and the curve of every system, as its picture has them."""
-    found = regret_lines(result) or reward_lines(result)
-    rounds = [int(each) for each in result["round"].values]
-    return found.unit, [_curve(line, rounds) for line in found.systems]
+    """Return the unit of a result, and the curve of every system, as in the picture of a run."""
+    lines = regret_lines(result) or reward_lines(result)
+    rounds = [int(round_) for round_ in result["round"].values]
+    return lines.unit, [_curve(line, rounds) for line in lines.systems]
 
 
 def by_buttons(line: str) -> str:
-    """Return a line of an answer, with buttons where the command line has options."""
+    """Return a line of an answer that names buttons instead of options of the command line."""
     line = line.replace("--resume goes on", "Press Resume to go on")
     return line.replace("Run it with --replicates", "Change it, and run it again with replicates =")
 
 
 def _curve(line: SystemLine, rounds: Sequence[int], playing: Runs | None = None) -> dict[str, Any]:
     count = len(line.runs)
-    everything = {**(playing or {}), **dict(zip(line.replicates.tolist(), line.runs, strict=True))}
+    by_number = {**(playing or {}), **dict(zip(line.replicates.tolist(), line.runs, strict=True))}
     last = line.runs[:, -1] if count > 1 else None
     deviation = None if last is None else float(last.std(ddof=1))
     return {
         "system": line.label,
         "rounds": list(rounds),
-        # By number, so that the k-th of two systems are a pair; one that is missing is empty.
+        # By number, so that the k-th replicates of two systems are a pair; missing ones are empty.
         "replicates": [
-            _finite(everything.get(number, ())) for number in range(max(everything, default=-1) + 1)
+            _finite(by_number.get(number, ())) for number in range(max(by_number, default=-1) + 1)
         ],
         "mean": _finite(line.mean) if count else [],
         "half": _finite(line.half) if np.isfinite(line.half).any() else None,

@@ -1,4 +1,4 @@
-"""Folders of runs: which may be shown, which may be deleted, and the one studio that has them."""
+"""Folders of runs: names that the page may ask for, deletion, and the lock of one studio."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fedbandits.errors import ConfigError, FedbanditsError, OutputBusyError
 from fedbandits.experiments.files import locked
 from fedbandits.experiments.folder import CONFIG, stored_table
 
-#: The file of what folders do not say, and the folder of the user's own data.
+#: The file of facts that no folder holds, and the folder of the user's own data.
 FILE, UPLOADS = "studio.sqlite", "uploads"
-#: What a run or an audit writes into its folder.
-_OWN = {
+#: Names of the files and folders that a run or an audit writes.
+_WRITTEN = {
     CONFIG, "results.nc", "run.json", "answer.json", "summary.csv", "report.html", "plots",
     "audit.json", "audit.html", "advice.json",
 }  # fmt: skip
@@ -22,12 +22,12 @@ _OWN = {
 
 @contextmanager
 def kept_folder(folder: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Make a folder of runs, and keep it for this studio.
+    """Make a folder of runs, and lock the folder for this studio.
 
     Raises
     ------
     ConfigError
-        If another studio has it, or nothing can be written there.
+        If another studio has the folder, or nothing can be written there.
     """
     with ExitStack() as held:
         try:
@@ -47,28 +47,28 @@ def kept_folder(folder: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def place_of(folder: pathlib.Path, run: str) -> pathlib.Path:
-    """Return the folder of a run, which may not be there yet.
+    """Return the folder of a run, which may not exist yet.
 
-    There is one way to write it: what is known of a run is known by its name.
+    Each run has one name: the path from the folder of runs, in its shortest form.
 
     Raises
     ------
     LookupError
-        If it is outside of the folder of runs, reached over a link, or written in another way.
+        If the folder is outside of the folder of runs, behind a link, or named in another form.
     """
     folder = folder.resolve()
     try:
         path = (folder / run).resolve()
-        is_one = path != folder and path.relative_to(folder).as_posix() == run
-    except (OSError, ValueError):  # too long, with a zero in it, or outside
-        is_one = False
-    if not is_one:
+        is_name = path != folder and path.relative_to(folder).as_posix() == run
+    except (OSError, ValueError):  # too long, with a zero inside, or outside of the folder
+        is_name = False
+    if not is_name:
         raise LookupError(run)
     return path
 
 
 def holds_run(place: pathlib.Path) -> bool:
-    """Tell whether a folder has the configuration of a run, which may be damaged."""
+    """Tell whether a folder has the configuration of a run, even a damaged configuration."""
     try:
         table = stored_table(place)
     except FedbanditsError:
@@ -79,26 +79,26 @@ def holds_run(place: pathlib.Path) -> bool:
 
 
 def delete_run(place: pathlib.Path) -> None:
-    """Delete the folder of a run and its checkpoints; nothing that a run has not made.
+    """Delete the folder of a run and its checkpoints, but no files of others.
 
     Raises
     ------
     ConfigError
-        If the folder has something else in it, or cannot be deleted.
+        If the folder has other files too, or cannot be deleted.
     OutputBusyError
-        If a run is being written there.
+        If a run is writing there.
     """
     with locked(place):
-        others = sorted(each.name for each in place.iterdir()) if place.is_dir() else []
-        others = [name for name in others if name not in _OWN]
+        others = sorted(file.name for file in place.iterdir()) if place.is_dir() else []
+        others = [name for name in others if name not in _WRITTEN]
         if others:
             raise ConfigError(
                 f"{place}: has more in it than a run: {', '.join(others[:4])}; take it out, or "
                 "delete the folder yourself"
             )
-        for each in (place, place.parent / f".{place.name}.checkpoint"):
-            if each.exists():
-                _delete(each)
+        for folder in (place, place.parent / f".{place.name}.checkpoint"):
+            if folder.exists():
+                _delete(folder)
 
 
 def _delete(folder: pathlib.Path) -> None:

@@ -1,7 +1,7 @@
-"""Guards of the page: who may ask, under which host, and which policy a browser holds to.
+"""Guards of the page: the token and the host of requests, and the security policy of browsers.
 
-There is no cookie, so a page elsewhere can send nothing that counts, and a name that is bound to
-this machine's address (DNS rebinding) gains nothing.
+There is no cookie. So a page of another site cannot send an authorised request, and a name that is
+bound to this machine's address (DNS rebinding) gains nothing.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from fedbandits.studio.processes import error_of
 
 _IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
-#: Sites from which a browser may ask, as it says in ``Sec-Fetch-Site``.
+#: Sites from which a browser may ask, as ``Sec-Fetch-Site`` names them.
 _SITES = ("same-origin", "none")
 
 
 def policy_for(page: str) -> str:
     """Return the content security policy of a page: own files alone, its import map by hash."""
-    found = _IMPORT_MAP.search(page)
+    import_map = _IMPORT_MAP.search(page)
     inline = ""
-    if found:
-        digest = hashlib.sha256(found[1].encode()).digest()
+    if import_map:
+        digest = hashlib.sha256(import_map[1].encode()).digest()
         inline = f" 'sha256-{base64.b64encode(digest).decode()}'"
     return (
         f"default-src 'none'; script-src 'self'{inline}; style-src 'self'; "
@@ -39,21 +39,21 @@ def policy_for(page: str) -> str:
 
 
 def refusal(status: int, message: str) -> JSONResponse:
-    """Make an answer that refuses a request, as the page reads it."""
+    """Make the answer to a refused request, in the form that the page reads."""
     return JSONResponse({"error": error_of(FedbanditsError(message))}, status)
 
 
 class Guard:
-    """Refuses requests that are not from the page; adds headers of security to all answers.
+    """Guard that refuses requests of other pages, and adds headers of security to all answers.
 
     Parameters
     ----------
     app
-        What answers the others.
+        The application that answers all other requests.
     token
-        What every request below ``/api/`` must show.
+        The token of every request below ``/api/``.
     port
-        The port of this server: a browser names it in ``Host``.
+        The port of this server, which a browser names in ``Host``.
     policy
         The content security policy.
     """

@@ -1,8 +1,8 @@
-"""Runs of the page: those in its folder, those that wait, and the one that is played.
+"""Runs of the page: finished runs in the folder, waiting runs, and the run that is played.
 
-What a run is stands in its folder. What a folder does not say, a SQLite file beside the folders
-does: that a run waits, its text, its log, and why it failed. So a server that starts again shows
-what was there. Browsers are told what is new by a :class:`Feed`.
+The folder of a run has its files. A SQLite file beside the folders has the rest: the queue, the
+text and the log of each run, and the reason of a failure. So a restarted server shows the same
+runs. A :class:`Feed` sends changes to browsers.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ _PACE = 0.1
 
 
 class Feed:
-    """A table of named parts, each with the version in which it has changed.
+    """A table of named parts, with a version that each change raises.
 
-    Parts that are lists of their own, such as curves, are kept one by one with :meth:`put`.
+    Items of a list, such as curves, are kept one by one with :meth:`put`, each with the version of
+    its last change.
     """
 
     def __init__(self, **parts: Any) -> None:
@@ -71,16 +72,16 @@ class Feed:
         Parameters
         ----------
         since
-            The last version that the browser has: only newer items are sent.
+            The last version that the browser has; only items with newer changes are sent.
         items
             The name under which items are sent.
         """
-        if since > self.version:  # of a server that has ended
+        if since > self.version:  # a version of an earlier server
             since = 0
         while True:
             changed, version, closed = self._changed, self.version, self.closed
-            told = {"version": version, **self.parts, items: self.items(since)}
-            yield f"id: {version}\ndata: {json.dumps(told, allow_nan=False)}\n\n"
+            table = {"version": version, **self.parts, items: self.items(since)}
+            yield f"id: {version}\ndata: {json.dumps(table, allow_nan=False)}\n\n"
             if closed:
                 return
             since = version
@@ -88,11 +89,11 @@ class Feed:
 
 
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, kept TEXT NOT NULL)"
-#: What is kept of every run.
+#: Facts that the SQLite file has of every run.
 _PARTS = {
     "toml", "name", "alone", "status", "why", "began", "elapsed", "done", "total", "log", "size",
 }  # fmt: skip
-#: Lines of a log that are kept.
+#: Most lines of a log.
 _MOST_LINES = 500
 
 
@@ -112,22 +113,22 @@ class Library:
     def __init__(self, folder: pathlib.Path, allow_modules: bool, answerer: Answerer) -> None:
         self._folder, self._allow_modules, self._answerer = folder, allow_modules, answerer
         self._database = sqlite3.connect(folder / FILE, isolation_level=None)
-        #: By run: what its folder does not say.
+        #: Facts of each run that its folder does not have, by the name of the run.
         self._kept = self._stored()
         for run, kept in self._kept.items():
-            if kept["status"] in ("queued", "running"):  # of a server that was killed
+            if kept["status"] in ("queued", "running"):  # the server was killed
                 self._note(run, status="interrupted")
         self.feeds: dict[str, Feed] = {}
         self._queue: asyncio.Queue[tuple[str, bool]] = asyncio.Queue()
         self._worker: tuple[str, Worker] | None = None
 
     def _stored(self) -> dict[str, dict[str, Any]]:
-        """Read what is kept; raises ConfigError if this is not what a studio has written."""
+        """Read the SQLite file; raises ConfigError if no studio of this version wrote it."""
         try:
             self._database.execute(_TABLE)
             rows = self._database.execute("SELECT id, kept FROM runs")
-            found = {run: json.loads(kept) for run, kept in rows}
-            whole = all(kept.keys() >= _PARTS for kept in found.values())
+            runs = {run: json.loads(kept) for run, kept in rows}
+            whole = all(kept.keys() >= _PARTS for kept in runs.values())
         except (sqlite3.DatabaseError, ValueError, AttributeError):
             whole = False
         if not whole:
@@ -136,10 +137,10 @@ class Library:
                 f"{self._folder / FILE}: is damaged, or of another version; move it away: runs "
                 "stay, and only logs and those that wait are forgotten"
             )
-        return found
+        return runs
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the SQLite file."""
         self._database.close()
 
     def _known(self, run: str) -> dict[str, Any]:
@@ -151,7 +152,7 @@ class Library:
         self._store("INSERT OR REPLACE INTO runs VALUES (?, ?)", row)
 
     def _store(self, change: str, row: tuple[str, ...]) -> None:
-        """Write a change; on a full disk the studio goes on, and what is new is lost with it."""
+        """Write a change; on a full disk the studio goes on, and its end loses the change."""
         try:
             self._database.execute(change, row)
         except sqlite3.OperationalError as error:
@@ -160,7 +161,7 @@ class Library:
     def _take(
         self, run: str, toml: str, name: str, alone: bool, epsilon: float | None = None
     ) -> None:
-        """Keep a run that waits."""
+        """Keep a new run in the queue."""
         self._note(
             run, toml=toml, name=name, alone=alone, status="queued", why="", began=_now(),
             elapsed=None, done=0, total=0, log=[],
@@ -173,7 +174,7 @@ class Library:
         Raises
         ------
         LookupError
-            If there is no such run.
+            If no run has the name.
         """
         path = place_of(self._folder, run)
         if not self._known(run) and not holds_run(path):
@@ -182,49 +183,49 @@ class Library:
 
     async def every(self) -> list[dict[str, Any]]:
         """List all runs, the newest first."""
-        found = {each["id"]: each for each in await self._answerer.ask("runs", folder=self._at)}
-        for run in self._kept:
-            found.setdefault(run, {"id": run})
-        runs = [self._summary(run, each) for run, each in found.items()]
+        stored = await self._answerer.ask("runs", folder=str(self._folder))
+        facts = {run["id"]: run for run in stored}
+        for name in self._kept:
+            facts.setdefault(name, {"id": name})
+        runs = [self._summary(name, run) for name, run in facts.items()]
         return sorted(runs, key=lambda run: run["began"] or "", reverse=True)
 
-    @property
-    def _at(self) -> str:
-        return str(self._folder)
-
-    def _summary(self, run: str, found: dict[str, Any]) -> dict[str, Any]:
-        """Put together what the folder of a run says, and what is known besides."""
+    def _summary(self, run: str, stored: dict[str, Any]) -> dict[str, Any]:
+        """Join the facts that a folder has ``stored`` of its run with those of the SQLite file."""
         usual = {
             "name": run, "status": "interrupted", "systems": [], "rounds": 0, "replicates": 0,
             "headline": "", "epsilon": None, "elapsed": None, "done": 0, "total": 0, "why": "",
             "began": None,
         }  # fmt: skip
         known = self._known(run)
-        stands = {name: known[name] for name in ("began", "elapsed", "done", "total") if known}
+        kept = {name: known[name] for name in ("began", "elapsed", "done", "total") if known}
         usual |= known["size"] if known else {}
-        if known and (known["status"] in ("queued", "running", "failed") or "status" not in found):
-            stands |= {"status": known["status"], "why": known["why"], "name": known["name"]}
-        found = {name: value for name, value in found.items() if value is not None}
-        return usual | found | {name: value for name, value in stands.items() if value is not None}
+        if known and (known["status"] in ("queued", "running", "failed") or "status" not in stored):
+            kept |= {"status": known["status"], "why": known["why"], "name": known["name"]}
+        stored, kept = (
+            {name: value for name, value in facts.items() if value is not None}
+            for facts in (stored, kept)
+        )
+        return usual | stored | kept
 
     async def details(self, run: str) -> dict[str, Any]:
-        """Say everything about one run."""
+        """Return all facts of one run."""
         place = self.place(run)
-        (found,) = [each for each in await self.every() if each["id"] == run] or [{"id": run}]
-        told = await self._answerer.ask("details", folder=str(place))
+        (stored,) = [one for one in await self.every() if one["id"] == run] or [{"id": run}]
+        details = await self._answerer.ask("details", folder=str(place))
         known, feed = self._known(run), self.feeds.get(run)
-        told["toml"] = told["toml"] or known.get("toml", "")
-        told["log"] = known.get("log", [])
+        details["toml"] = details["toml"] or known.get("toml", "")
+        details["log"] = known.get("log", [])
         if feed is not None and not feed.closed:
-            told["curves"] = feed.items()
-        whole: dict[str, Any] = self._summary(run, found) | told
+            details["curves"] = feed.items()
+        whole: dict[str, Any] = self._summary(run, stored) | details
         return whole
 
     def add(self, toml: str, name: str, alone: bool, epsilon: float | None = None) -> str:
         """Add a run to the queue; return its name.
 
-        ``alone`` says whether parties that learn alone at their best are added. ``epsilon`` is the
-        largest that its systems claim, which is shown until there is an answer.
+        With ``alone``, parties that learn alone at their best are added. ``epsilon`` is the largest
+        ε that its systems claim, which is shown before there is an answer.
         """
         run, number = name, 1
         while run == UPLOADS or (self._folder / run).exists() or self._known(run):
@@ -235,12 +236,12 @@ class Library:
         return run
 
     def resume(self, run: str) -> None:
-        """Put a run that was interrupted into the queue again.
+        """Put an interrupted run into the queue again.
 
         Raises
         ------
         ConfigError
-            If it waits or is played already, or its text is not known.
+            If the run is in the queue, is played, or is a sweep.
         """
         place, known = self.place(run), self._known(run)
         if known.get("status") in ("queued", "running"):
@@ -261,7 +262,7 @@ class Library:
         self._queue.put_nowait((run, resume))
 
     async def stop(self, run: str) -> None:
-        """Stop a run that waits or is played; what it has is saved."""
+        """Stop a run that waits or is played; its replicates are saved."""
         self.place(run)
         if self._worker is not None and self._worker[0] == run:
             await self._worker[1].stop()
@@ -274,7 +275,7 @@ class Library:
         Raises
         ------
         ConfigError
-            If it waits or is played, or its folder has something else in it.
+            If the run waits or is played, or its folder has other files too.
         """
         place = self.place(run)
         if self._known(run).get("status") in ("queued", "running"):
@@ -285,7 +286,7 @@ class Library:
         self.feeds.pop(run, None)
 
     async def play(self) -> None:
-        """Play the runs that wait, one after the other, for ever."""
+        """Play the runs that wait, one after the other, without end."""
         while True:
             run, resume = await self._queue.get()
             if self._known(run).get("status") == "queued":
@@ -349,7 +350,7 @@ class Library:
         feed.close(run=self._summary(run, {}))
 
     async def end(self) -> None:
-        """Stop what is played, and what waits."""
+        """Stop the run that is played, and all runs that wait."""
         for run, kept in self._kept.items():
             if kept["status"] == "queued":
                 self._end(run, "interrupted", "", 0.0)
@@ -358,13 +359,13 @@ class Library:
 
 
 def largest_epsilon(systems: Iterable[Mapping[str, Any]]) -> float | None:
-    """Return the largest ε that private systems claim; None if there are none."""
-    claims = [each["claim"] for each in systems]
+    """Return the largest ε that private systems claim; None without private systems."""
+    claims = [system["claim"] for system in systems]
     return max((claim["epsilon"] for claim in claims if claim["epsilon"]), default=None)
 
 
 def _size(toml: str) -> dict[str, Any]:
-    """Read from a text what is played, and how much of it."""
+    """Read the systems, rounds and replicates of a configuration."""
     table = _table_of(toml)
     entries = [entry for entry in table.get("systems", ()) if isinstance(entry, dict)]
     return {
@@ -374,7 +375,7 @@ def _size(toml: str) -> dict[str, Any]:
 
 
 def _table_of(toml: str) -> dict[str, Any]:
-    """Read a text; empty if it is damaged: playing it says so."""
+    """Read a configuration; empty if the text is damaged, which an attempt to play will report."""
     try:
         return parse_toml(toml)
     except tomllib.TOMLDecodeError:

@@ -1,4 +1,4 @@
-"""Parties on this machine: how each of them is, and the command that mends what is wrong."""
+"""Parties on this machine: the state of each party, and the command that mends a problem."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from fedbandits.privacy.ledger import Ledger
 
 
 def holds_parties(folder: pathlib.Path) -> bool:
-    """Tell whether a folder is a party's, or has parties' folders in it."""
+    """Tell whether a folder belongs to a party, or contains folders of parties."""
     return is_party(folder) or any(map(is_party, folder.iterdir()))
 
 
 def live(folder: str) -> dict[str, Any]:
-    """Ask all parties in a folder how they are; nothing is changed.
+    """Ask all parties in a folder for their state, and change nothing.
 
     Returns
     -------
     dict
-        ``parties``, in the order of the federation's file, and ``worst``: the problem that is to
-        be mended first, None if all is well. Rewards are not told: the door has none on purpose.
+        ``parties``, in the order of the federation's file, and ``worst``: the most urgent problem,
+        or None without a problem. Rewards are left out: the door reports none on purpose.
     """
     place = pathlib.Path(folder)
     if not holds_parties(place):
         return {"federation": None, "parties": [], "worst": None}
-    found = load_parties(place)
-    parties = [_party(LocalDoor(party)) for party in found]
+    folders = load_parties(place)
+    parties = [_party(LocalDoor(party)) for party in folders]
     worst = max((p for p in parties if p["problem"]), key=lambda p: p["weight"], default=None)
     return {
-        "federation": found[0].federation.name,
+        "federation": folders[0].federation.name,
         "parties": parties,
         "worst": worst and {
             "party": worst["name"], "problem": worst["problem"], "remedy": worst["remedy"]
@@ -52,7 +52,7 @@ def _party(door: LocalDoor[PartyFolder]) -> dict[str, Any]:
     if "unreadable" in privacy:
         problem = f"{problem}; {privacy['unreadable']}"
     schedule = door.folder.federation.plan.schedule
-    planned, made = privacy.get("releases_planned"), privacy.get("releases")
+    planned, released = privacy.get("releases_planned"), privacy.get("releases")
     return {
         "name": report.party,
         "role": report.role,
@@ -69,8 +69,10 @@ def _party(door: LocalDoor[PartyFolder]) -> dict[str, Any]:
         "epsilon": privacy.get("epsilon"),
         "epsilon_left": privacy.get("epsilon_left"),
         "epsilon_spent": privacy.get("epsilon_spent"),
-        "rounds_left": None if planned is None or made is None else max(0, planned - made),
-        "releases": made,
+        "rounds_left": (
+            None if planned is None or released is None else max(0, planned - released)
+        ),
+        "releases": released,
         "last_release": None if not privacy.get("last_release") else _time(privacy["last_release"]),
         "decisions": status.get("decisions"),
         "waiting": status.get("records_waiting", 0),
@@ -84,7 +86,7 @@ def _party(door: LocalDoor[PartyFolder]) -> dict[str, Any]:
 
 
 def _account(door: LocalDoor[PartyFolder]) -> dict[str, Any]:
-    """Read what a party that does not run has spent; nothing where its store is elsewhere."""
+    """Read the spent budget of a stopped party; nothing if its store is on another machine."""
     store = pathlib.Path(door.folder.store)
     schedule = door.folder.federation.plan.schedule
     if "://" in door.folder.store or not store.is_file():
@@ -106,7 +108,7 @@ def _account(door: LocalDoor[PartyFolder]) -> dict[str, Any]:
 
 
 def _last_written(door: LocalDoor[PartyFolder]) -> str | None:
-    """Return when a party that does not run wrote last: it has not run since."""
+    """Return the time of the last write of a stopped party."""
     store = pathlib.Path(door.folder.store)
     return _time(store.stat().st_mtime) if store.is_file() else None
 
@@ -118,22 +120,22 @@ def _time(seconds: float) -> str:
 def _trouble(
     door: LocalDoor[PartyFolder], report: PartyReport
 ) -> tuple[int, str | None, str | None]:
-    """Return how bad it is, what is wrong with a party in a line, and the command that helps."""
+    """Return the weight of a party's problem, the problem in a line, and the command that helps."""
     path = shlex.quote(str(door.folder.path))
     if not report.running:
         return 9, "does not run", f"fedbandits party run {path}"
     if report.problem:
         return 8, report.problem, f"fedbandits party status {path}"
     problems: dict[str, str] = report.status.get("problems", {})
-    if own := problems.get("self") or problems.get("store"):
-        return 7, own, f"fedbandits party inspect {path}"
+    if inner := problems.get("self") or problems.get("store"):
+        return 7, inner, f"fedbandits party inspect {path}"
     if not report.status.get("connected"):
         return 6, "is not connected to the broker", f"fedbandits party status {path}"
     if report.status.get("exhausted"):
         return 5, "has spent its budget: it decides, and releases nothing", None
     if problems:
-        who, what = next(iter(problems.items()))
-        return 4, f"{who}: {what}", f"fedbandits party status {path}"
+        source, problem = next(iter(problems.items()))
+        return 4, f"{source}: {problem}", f"fedbandits party status {path}"
     if waits := report.status.get("waits_for"):
         return 3, f"waits for {', '.join(waits)}", None
     return 0, None, None

@@ -1,4 +1,4 @@
-"""A run for the page: each recorded row is told as it comes, and the answer at the end."""
+"""A run for the page: each recorded row is reported during the run, and the answer at the end."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from fedbandits.experiments.best_alone import with_alone
 from fedbandits.experiments.folder import CONFIG, RESULTS, kept_in, read_result
 from fedbandits.experiments.opponents import opponents_for, run_beside
 from fedbandits.experiments.replicate import checkpoint_rounds
+from fedbandits.experiments.run import Playing
 from fedbandits.experiments.signals import Stop
 from fedbandits.settings.experiment import Experiment
 from fedbandits.studio.curves import by_buttons, curves_of, playing_curve
 from fedbandits.studio.processes import Tell
 from fedbandits.studio.setup import read
 
-#: Seconds between two lines about one system.
+#: Seconds between two reports about one system.
 _PACE = 0.1
 
 
 class _Replicates:
-    """Values of one system so far."""
+    """Values of one system so far, by replicate."""
 
     def __init__(self) -> None:
         self.finished: dict[int, list[float]] = {}
         self.playing: dict[int, list[float]] = {}
-        self.told = -math.inf
+        self.reported = -math.inf
 
 
 class _Heard:
-    """Hears the events of a run, and tells what the page shows."""
+    """Listener of a run, which reports its events to the page."""
 
     def __init__(self, experiment: Experiment, tell: Tell) -> None:
         self._tell, self._world = tell, experiment.environment
@@ -43,7 +44,7 @@ class _Heard:
         self._replicates = experiment.replicates
         self._systems = defaultdict[str, _Replicates](_Replicates)
         self._done: dict[tuple[str, int], int] = {}
-        self._told = -math.inf
+        self._reported = -math.inf
 
     def __call__(self, event: events.Event) -> None:
         match event:
@@ -58,53 +59,53 @@ class _Heard:
             case events.ReplicateAdvanced():
                 self._advance(event)
             case events.ReplicateFinished():
-                own = self._systems[event.system]
-                own.playing.pop(event.replicate, None)
-                own.finished[event.replicate] = [self._value(row) for row in event.rows]
-                is_last = len(own.finished) == self._replicates
-                if not self._tell_curve(event.system, own, is_last):
+                system = self._systems[event.system]
+                system.playing.pop(event.replicate, None)
+                system.finished[event.replicate] = [self._value(row) for row in event.rows]
+                is_last = len(system.finished) == self._replicates
+                if not self._tell_curve(event.system, system, is_last):
                     self._tell(event="advanced", done=sum(self._done.values()))
             case _:
                 pass
 
     def _advance(self, event: events.ReplicateAdvanced) -> None:
         self._done[event.system, event.replicate] = event.done
-        own, now = self._systems[event.system], time.monotonic()
+        system, now = self._systems[event.system], time.monotonic()
         if event.row is not None:
-            own.playing.setdefault(event.replicate, []).append(self._value(event.row))
-            self._tell_curve(event.system, own)
-        if now - self._told >= _PACE:
-            self._told = now
+            system.playing.setdefault(event.replicate, []).append(self._value(event.row))
+            self._tell_curve(event.system, system)
+        if now - self._reported >= _PACE:
+            self._reported = now
             self._tell(event="advanced", done=sum(self._done.values()))
 
     def _value(self, row: events.Row) -> float:
-        """Return the regret of one party, as lines of a result have it."""
+        """Return the regret of one party, as in the lines of a result."""
         return row.regret / self._world.acting
 
-    def _tell_curve(self, system: str, own: _Replicates, is_last: bool = False) -> bool:
-        """Tell a curve, with all of its replicates, unless that was just told."""
+    def _tell_curve(self, label: str, system: _Replicates, is_last: bool = False) -> bool:
+        """Report a curve with all of its replicates, unless the last report is too recent."""
         now = time.monotonic()
-        # A log is estimated at the end: until then it has no values.
-        if not self._world.regret_is_known or (now - own.told < _PACE and not is_last):
+        # The values of a log are estimated at the end.
+        if not self._world.regret_is_known or (now - system.reported < _PACE and not is_last):
             return False
-        own.told = now
-        curve = playing_curve(system, self._rounds, own.finished, own.playing)
+        system.reported = now
+        curve = playing_curve(label, self._rounds, system.finished, system.playing)
         self._tell(event="curve", curve=curve, done=sum(self._done.values()))
         return True
 
 
-#: So many replicates are played in most looks for the best alone, of all settings together.
+#: Replicates that most searches for the best alone play, of all settings together.
 _USUALLY_PLAYED = 60
 
 
-class _Looking:
-    """Tells how far the look for the best that one can do alone is, also as a share.
+class _Searching:
+    """Listener of the search for the best alone, which reports the finished share to the page.
 
-    How many settings will be tried is not known before, so the share is a guess until the end.
+    The number of settings is not known before the end of the search, so the share is a guess.
     """
 
     def __init__(self, tell: Tell) -> None:
-        self._tell, self._told, self._share = tell, -math.inf, -1.0
+        self._tell, self._reported, self._share = tell, -math.inf, -1.0
         self._all, self._before = 1, 0
         self._done: dict[tuple[str, int], int] = {}
 
@@ -118,7 +119,7 @@ class _Looking:
                     self._tell_share(0.0)
             case events.ReplicateAdvanced():
                 self._done[event.system, event.replicate] = event.done
-                if time.monotonic() - self._told >= _PACE:
+                if time.monotonic() - self._reported >= _PACE:
                     played = self._before + sum(self._done.values())
                     self._tell_share(min(0.99, played / self._all))
             case events.RunFinished():
@@ -133,22 +134,21 @@ class _Looking:
             self._tell_share(1.0)
 
     def _tell_share(self, share: float) -> None:
-        self._told, self._share = time.monotonic(), max(share, self._share)
+        self._reported, self._share = time.monotonic(), max(share, self._share)
         text = "looking for the best that one can do alone"
         self._tell(event="phase", text=text, share=self._share)
 
 
 def play(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
-    """Play a run into its folder; return how it ended."""
+    """Play a run into its folder; return ``complete`` or ``interrupted``."""
     folder = pathlib.Path(job["folder"])
     experiment = read(job["toml"], pathlib.Path(), job["allow_modules"])
-    known, opponents = kept_in(folder, experiment), None
-    looking = _Looking(tell)
+    known, opponents, search = kept_in(folder, experiment), None, _Searching(tell)
     if known is None or not (known.best_alone or job["resume"]):
-        known = with_alone(experiment, on_event=looking, stop=stop) if job["alone"] else experiment
+        known = with_alone(experiment, on_event=search, stop=stop) if job["alone"] else experiment
     if job["alone"]:
-        opponents = opponents_for(folder, known, on_event=looking, stop=stop)
-    looking.end()
+        opponents = opponents_for(folder, known, Playing(None, search, stop))
+    search.end()
     heard = _Heard(known, tell)
     options = {"out": folder, "resume": job["resume"], "on_event": heard, "stop": stop}
     result = run_beside(known, opponents, **options)
@@ -157,12 +157,13 @@ def play(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
 
 
 def _tell_result(experiment: Experiment, folder: pathlib.Path, tell: Tell) -> None:
-    """Tell all curves of what was written, and the answer."""
+    """Report all curves of the written result, and the answer."""
     if not (folder / RESULTS).is_file() or not (folder / CONFIG).is_file():
         return
     result = read_result(folder)
     unit, curves = curves_of(result)
     for curve in curves:
         tell(event="curve", curve=curve, done=None)
-    said = answer(experiment, result)
-    tell(event="answer", lines=list(map(by_buttons, said.lines)), how=said.how, unit=unit)
+    verdict = answer(experiment, result)
+    lines = list(map(by_buttons, verdict.lines))
+    tell(event="answer", lines=lines, how=verdict.how, unit=unit)

@@ -1,6 +1,6 @@
-"""Processes that work for the page: one plays a run, one answers quick questions.
+"""Processes that work for the page: a worker plays a run, an answerer answers quick questions.
 
-They speak lines of JSON. A process ends by itself when the server is gone: its input ends then.
+Their lines are JSON. A process ends by itself when the server is gone, because its input ends then.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 from fedbandits.errors import ConfigError, FedbanditsError
 from fedbandits.settings.reference.columns import UnnamedColumnError
 
-#: Tells the server one line, given by its parts.
+#: A function that sends the server a line, given by its parts.
 Tell = Callable[..., None]
 
 
 def error_of(error: Exception) -> dict[str, Any]:
-    """Return an error as the page reads it: the message, and the key that it is about.
+    """Return an error as the page reads it: the message, and the key with the wrong value.
 
-    ``asks`` is there if a column must be named: each role, and the columns that may have it.
+    If a column must be named, ``asks`` has each role and the columns that fit the role.
     """
     message = str(error).removeprefix("init --data: ")
     table: dict[str, Any] = {"message": message, "path": None, "given": None, "allowed": None}
@@ -40,7 +40,7 @@ _PATIENCE, _ENDING = 300.0, 20.0
 
 
 class RefusedError(FedbanditsError):
-    """A question was refused; ``error`` is the refusal as the page reads it."""
+    """A question was refused; ``error`` is the refusal in the form that the page reads."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(error["message"])
@@ -48,14 +48,14 @@ class RefusedError(FedbanditsError):
 
 
 class EndingError(FedbanditsError):
-    """A question comes to a server that ends."""
+    """A question comes while the server ends."""
 
     def __init__(self) -> None:
         super().__init__("the studio is ending")
 
 
 async def start(work: str, folder: pathlib.Path) -> asyncio.subprocess.Process:
-    """Start a process that does one kind of work, in a folder."""
+    """Start a process for one kind of ``work``, in a folder."""
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "fedbandits.studio.worker", work,
         cwd=folder, limit=_LONGEST,
@@ -63,33 +63,33 @@ async def start(work: str, folder: pathlib.Path) -> asyncio.subprocess.Process:
     )  # fmt: skip
 
 
-def _how_it_ended(code: int) -> str:
-    """Say of a process that told nothing more how it ended."""
+def _cause_of_end(code: int) -> str:
+    """Describe by its exit ``code`` the end of a process that has not reported its end."""
     if code < 0:
         return f"its process was killed by signal {-code}: out of memory?"
     return "its process failed: the terminal of the studio shows why"
 
 
 def _read(line: bytes) -> dict[str, Any]:
-    """Read a line; the last one of a process that was killed may be cut."""
+    """Read a line; the last line of a killed process may be cut."""
     try:
-        told = json.loads(line)
+        parts = json.loads(line)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return parts if isinstance(parts, dict) else {}
 
 
 class Worker:
-    """A process that plays one job, and tells of it line by line."""
+    """A process that plays one job, and reports line by line."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder, self._stopped = folder, False
         self._process: asyncio.subprocess.Process | None = None
 
     async def lines(self, work: str, job: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """Give a job to a new process, and yield what it tells until it ends.
+        """Give a job to a new process, and yield its lines until the end.
 
-        The last line says how it ended, also where the process was killed.
+        The last line has the cause of the end, also if the process was killed.
         """
         try:
             process = self._process = await start(work, self._folder)
@@ -99,23 +99,23 @@ class Worker:
             return
         assert process.stdin is not None  # noqa: S101 - it was asked for
         assert process.stdout is not None  # noqa: S101
-        if self._stopped:  # while it was started
+        if self._stopped:  # during the start
             process.kill()
         process.stdin.write(json.dumps(job).encode() + b"\n")
         last = ""
         async for line in process.stdout:
-            told = _read(line)
-            last = told.get("event", last)
-            if "event" in told:
-                yield told
+            parts = _read(line)
+            last = parts.get("event", last)
+            if "event" in parts:
+                yield parts
         code = await process.wait()
         if last != "ended":
             status = "interrupted" if self._stopped else "failed"
-            why = "" if self._stopped else _how_it_ended(code)
+            why = "" if self._stopped else _cause_of_end(code)
             yield {"event": "ended", "status": status, "why": why}
 
     async def stop(self) -> None:
-        """Tell the process to save and end; end it if it does not."""
+        """Tell the process to save and end; kill a process that does not end in time."""
         self._stopped, process = True, self._process
         if process is None or process.returncode is not None or process.stdin is None:
             return
@@ -149,7 +149,7 @@ class Answerer:
             self._refuse_at_end()
             if self._process is None or self._process.returncode is not None:
                 self._process = await start("answer", self._folder)
-                self._refuse_at_end()  # it was stopped while the process was started
+                self._refuse_at_end()  # the answerer was stopped during the start
             assert self._process.stdin is not None  # noqa: S101 - it was asked for
             assert self._process.stdout is not None  # noqa: S101
             asked = json.dumps({"question": question, "given": given}).encode()
@@ -159,33 +159,33 @@ class Answerer:
             except TimeoutError:
                 self._give_up()
                 raise FedbanditsError("the answer took too long; ask for less") from None
-            except BaseException:  # what it answers later would be taken for another answer
+            except BaseException:  # a late answer would be taken for that of the next question
                 self._give_up()
                 raise
         if not line:
             self._refuse_at_end()
             raise FedbanditsError("the process that was asked has ended: out of memory?")
-        told = json.loads(line)
-        if "error" in told:
-            raise RefusedError(told["error"])
-        return told["answer"]
+        parts = json.loads(line)
+        if "error" in parts:
+            raise RefusedError(parts["error"])
+        return parts["answer"]
 
     def _refuse_at_end(self) -> None:
         if self._stopped:
             raise EndingError
 
     def _give_up(self) -> None:
-        """Leave a process to its end; the next question goes to a new one."""
+        """Kill the process; the next question goes to a new process."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
         self._process = None
 
     async def stop(self) -> None:
-        """End the process, and refuse whoever waits for it."""
+        """End the process, and refuse all questions that wait."""
         self._stopped = True
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
-        async with self._turn:  # nobody waits any more
+        async with self._turn:  # no question waits any more
             if self._process is not None and self._process.returncode is None:
                 self._process.kill()
                 await self._process.wait()

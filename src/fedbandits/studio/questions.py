@@ -1,4 +1,4 @@
-"""Questions of the page that are answered at once, each by a function from values to values."""
+"""Quick questions of the page, each with the function that answers."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from fedbandits.systems import systems
 
 
 def start(folder: str) -> dict[str, Any]:
-    """Say what there is to begin with."""
-    private = {name for name, found in attackable().items() if found.is_private}
+    """Return the facts of the first screen: presets, examples, worlds and terms."""
+    private = {name for name, target in attackable().items() if target.is_private}
     return {
         "version": __version__,
         "folder": folder,
@@ -41,17 +41,17 @@ def start(folder: str) -> dict[str, Any]:
                 "name": name, "system": system.name, "about": preset.description,
                 "is_private": name in private,
                 "environments": [
-                    kind for kind, found in environments().items() if system.plays_in(found)
+                    kind for kind, world in environments().items() if system.plays_in(world)
                 ],
             }
             for system in systems() for name, preset in system.presets.items()
         ],
         "examples": [
-            {"name": each.name, "about": each.shows, "takes": each.takes, "toml": each.text}
-            for each in examples().values()
+            {"name": one.name, "about": one.shows, "takes": one.takes, "toml": one.text}
+            for one in examples().values()
         ],
         "worlds": [
-            {"kind": kind, "about": summary_of(found)} for kind, found in environments().items()
+            {"kind": kind, "about": summary_of(world)} for kind, world in environments().items()
         ],
         "glossary": TERMS,
         "steppable": steppable(),
@@ -63,8 +63,8 @@ def steppable() -> list[dict[str, Any]]:
     """List the presets whose protocol can be stepped through."""
     from fedbandits.studio import steps
 
-    found: list[dict[str, Any]] = steps.steppable()
-    return found
+    presets: list[dict[str, Any]] = steps.steppable()
+    return presets
 
 
 def runs(folder: str) -> list[dict[str, Any]]:
@@ -72,52 +72,56 @@ def runs(folder: str) -> list[dict[str, Any]]:
     top = pathlib.Path(folder)
     return [
         {
-            "id": each.folder.relative_to(top).as_posix(), "name": each.name,
-            "status": each.status, "systems": list(each.systems), "rounds": each.rounds,
-            "replicates": each.replicates, "headline": by_buttons(each.headline),
-            "epsilon": _largest_epsilon(each.folder),
+            "id": run.folder.relative_to(top).as_posix(), "name": run.name,
+            "status": run.status, "systems": list(run.systems), "rounds": run.rounds,
+            "replicates": run.replicates, "headline": by_buttons(run.headline),
+            "epsilon": _largest_epsilon(run.folder),
         }
-        for each in find_runs(top) if each.folder != top
+        for run in find_runs(top) if run.folder != top
     ]  # fmt: skip
 
 
 def _largest_epsilon(folder: pathlib.Path) -> float | None:
-    """Return the largest ε that a system of a run claims, as its answer has it."""
+    """Return the largest ε that systems of a run claim, from the answer in its folder."""
     try:
         compared = json.loads((folder / "answer.json").read_text(encoding="utf-8"))["comparisons"]
-        return max((float(each["epsilon"]) for each in compared), default=None)
-    except (OSError, ValueError, KeyError, TypeError):  # no answer, or that of another version
+        return max((float(pair["epsilon"]) for pair in compared), default=None)
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+    ):  # no answer, or another version's
         return None
 
 
 def details(folder: str) -> dict[str, Any]:
-    """Say everything about the run in a folder."""
+    """Return all facts of the run in a folder."""
     place = pathlib.Path(folder)
     config, text = place / CONFIG, ""
     if config.is_file():
         text = config.read_text(encoding="utf-8", errors="replace")
-    told: dict[str, Any] = {
-        "toml": text, "lines": [], "how": "", "claims": {}, "unit": "",
-        "curves": [],
+    facts: dict[str, Any] = {
+        "toml": text, "lines": [], "how": "", "claims": {}, "unit": "", "curves": [],
     }  # fmt: skip
     if not text or not (place / RESULTS).is_file():
-        return told
+        return facts
     try:
-        return told | _results(place, text)
+        return facts | _results(place, text)
     except (FedbanditsError, OSError, ValueError, KeyError) as error:
-        return told | {"lines": [f"The files of this run cannot be read: {error}"]}
+        return facts | {"lines": [f"The files of this run cannot be read: {error}"]}
 
 
 def _results(place: pathlib.Path, text: str) -> dict[str, Any]:
-    """Say what came out of a run."""
+    """Return the answer, the claims and the curves of a run."""
     result = read_result(place)
     if "sweep" in result.attrs:
         return {"lines": ["A sweep: its report shows every point."]}
     experiment = Experiment.from_table(parse_toml(text), place, modules=())
     unit, curves = curves_of(result)
-    said = answer(experiment, result)
+    verdict = answer(experiment, result)
     return {
-        "lines": list(map(by_buttons, said.lines)), "how": said.how,
+        "lines": list(map(by_buttons, verdict.lines)), "how": verdict.how,
         "claims": _claims(experiment), "curves": curves, "unit": unit,
     }  # fmt: skip
 
@@ -128,48 +132,49 @@ def _claims(experiment: Experiment) -> dict[str, Any]:
 
 def compare(first: str, second: str) -> dict[str, Any]:
     """Compare the runs in two folders."""
-    found = compare_runs(first, second)
-    both = [read_result(pathlib.Path(each)) for each in (first, second)]
-    _, curves = zip(*map(curves_of, both), strict=True)
-    ends = [_halves(result) for result in both]
-    claims = [_claims_in(pathlib.Path(each)) for each in (first, second)]
+    folders, comparison = [pathlib.Path(first), pathlib.Path(second)], compare_runs(first, second)
+    results = list(map(read_result, folders))
+    _, curves = zip(*map(curves_of, results), strict=True)
+    halves, claims = list(map(_halves, results)), list(map(_claims_in, folders))
     return {
-        "settings": [plain(each._asdict()) for each in found.settings],
-        "units": list(found.units),
-        "are_pairs": found.are_pairs,
+        "settings": [plain(setting._asdict()) for setting in comparison.settings],
+        "units": list(comparison.units),
+        "are_pairs": comparison.are_pairs,
         "systems": [
             {
-                "system": each.system,
-                "first": {"mean": each.first, "half": ends[0].get(each.system)},
-                "second": {"mean": each.second, "half": ends[1].get(each.system)},
-                "claims": [found.get(each.system) for found in claims],
-                "difference": None if each.difference is None else {
-                    "mean": each.difference.mean, "half": each.difference.half_width,
-                    "n": each.difference.replicates,
+                "system": both.system,
+                "first": {"mean": both.first, "half": halves[0].get(both.system)},
+                "second": {"mean": both.second, "half": halves[1].get(both.system)},
+                "claims": [of_run.get(both.system) for of_run in claims],
+                "difference": None if both.difference is None else {
+                    "mean": both.difference.mean, "half": both.difference.half_width,
+                    "n": both.difference.replicates,
                 },
             }
-            for each in found.systems
+            for both in comparison.systems
         ],
         "curves": list(curves),
-        "names": [pathlib.Path(each).name for each in (first, second)],
+        "names": [folder.name for folder in folders],
     }  # fmt: skip
 
 
 def _halves(result: xr.Dataset) -> dict[str, float | None]:
-    """Return half the width of each system's 95% interval at the end; None with fewer than 3."""
-    labels = labels_of(result)
-    found = {}
+    """Return half the width of each system's 95% interval at the end.
+
+    The half-width is None with fewer than 3 replicates.
+    """
+    labels, halves = labels_of(result), {}
     for system, totals in zip(
         result.system.values, measure(labels.words, labels.decisions, result).totals, strict=True
     ):
         known = totals[np.isfinite(totals)]
         _, half = interval(known[:, None])
-        found[str(system)] = float(half[0]) if np.isfinite(half[0]) else None
-    return found
+        halves[str(system)] = float(half[0]) if np.isfinite(half[0]) else None
+    return halves
 
 
 def _claims_in(place: pathlib.Path) -> dict[str, Any]:
-    """Say what the systems of the run in a folder claim; nothing if it cannot be read."""
+    """Return the claims of the run in a folder; none if its configuration cannot be read."""
     try:
         text = (place / CONFIG).read_text(encoding="utf-8")
         return _claims(Experiment.from_table(parse_toml(text), place, modules=()))
@@ -180,23 +185,22 @@ def _claims_in(place: pathlib.Path) -> dict[str, Any]:
 def table_file(
     folder: str, name: str, roles: Mapping[str, str] | None = None, missing: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Say what a file of the user's own is, and write a configuration for it.
+    """Describe a file of the user's own data, and write a configuration that reads the file.
 
-    Only shapes and names of columns are shown. ``roles`` are columns by their roles, as far as
-    somebody named them, and ``missing`` are texts that stand for missing values.
+    The answer has only the shape and the names of columns. ``roles`` are the named columns by their
+    roles, and ``missing`` are texts that stand for missing values.
     """
     reading = AS_FOUND._replace(marks=tuple(missing) or None)
     path = f"{pathlib.Path(name).stem}.toml"
-    found = own_data_template(name, path, reading=reading, **(roles or {}))
-    told = Experiment.from_table(parse_toml(found.text), folder, modules=())
+    template = own_data_template(name, path, reading=reading, **(roles or {}))
+    table = parse_toml(template.text)
+    experiment = Experiment.from_table(table, folder, modules=())
     return {
         "path": name,
-        "columns": [
-            str(each) for each in parse_toml(found.text)["environment"].get("features", [])
-        ],
-        "rows": found.rows or told.environment.parties * told.rounds,
-        "toml": found.text,
-        "told": list(found.told),
+        "columns": list(map(str, table["environment"].get("features", []))),
+        "rows": template.rows or experiment.environment.parties * experiment.rounds,
+        "toml": template.text,
+        "told": list(template.told),
     }
 
 
@@ -204,11 +208,11 @@ def record(**job: Any) -> dict[str, Any]:
     """Record the steps of a protocol."""
     from fedbandits.studio import steps
 
-    found: dict[str, Any] = steps.record_steps(job)
-    return found
+    recording: dict[str, Any] = steps.record_steps(job)
+    return recording
 
 
-#: Every question by its name.
+#: Functions that answer, by the name of the question.
 QUESTIONS: dict[str, Callable[..., Any]] = {
     "start": start, "setup": setup, "runs": runs, "details": details, "compare": compare,
     "table_file": table_file, "steps": record,

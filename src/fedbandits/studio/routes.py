@@ -1,6 +1,6 @@
 """Routes of the server: each question of the page, with its answer.
 
-Tables of the user's own that are dropped on the page are kept beside the runs, never replaced.
+Tables that the user drops on the page are kept beside the runs, and never replaced.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ _SAFE_NAME = re.compile(r"[\w][\w.+-]{0,99}\Z")
 async def keep_table(
     folder: pathlib.Path, name: str, data: bytes, answerer: Answerer, **given: Any
 ) -> object:
-    """Keep a file in the folder, and say what is in it.
+    """Keep a file in the folder, and describe its content.
 
-    A file of another content stays: runs may read it. The new one then gets a number. ``given`` are
-    ``roles`` of columns, and ``missing``: texts that stand for missing values.
+    An older file with other content stays, because runs may read the older file. The new file then
+    gets a number. ``given`` are ``roles`` of columns, and ``missing``: texts that stand for missing
+    values.
 
     Raises
     ------
     ConfigError
         If the name is not allowed.
     RefusedError
-        If it is no table; it is not kept.
+        If the file is no table; the file is not kept.
     """
     if not _SAFE_NAME.match(name):
         raise ConfigError(f"name: given {name!r}, allowed: letters, digits and _ . + -")
@@ -61,7 +62,7 @@ async def keep_table(
 
 
 def _free(folder: pathlib.Path, name: str, data: bytes) -> tuple[pathlib.Path, bool]:
-    """Return the place for a file, and whether nothing is there."""
+    """Return the place for a file, and whether the place is empty."""
     stem, dot, endings = name.partition(".")
     place, number = folder / name, 1
     while place.exists() or place.is_symlink():
@@ -72,11 +73,11 @@ def _free(folder: pathlib.Path, name: str, data: bytes) -> tuple[pathlib.Path, b
     return place, True
 
 
-#: Most attacks at once: one more ends the oldest. So many that have ended can still be looked at.
+#: Most attacks at once: a further attack ends the oldest. Most ended attacks that are kept.
 _MOST_ATTACKS, _MOST_ENDED = 2, 20
 #: Most bytes of a question, and of a file.
 _MOST_ASKED, _MOST_UPLOADED = 1 << 20, 64 << 20
-#: Files of a run that can be taken away.
+#: Files of a run that the page offers to save.
 _FILES = {
     "picture.svg": ("plots/regret.svg", "plots/reward.svg"),
     **{name: (name,) for name in ("summary.csv", "config.toml", "report.html", "results.nc")},
@@ -85,7 +86,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def guarded(handler: Handler) -> Handler:
-    """Turn errors of this package into answers that the page can show."""
+    """Turn errors of this package into answers that the page shows."""
 
     async def handle(request: Request) -> Response:
         try:
@@ -105,7 +106,7 @@ def guarded(handler: Handler) -> Handler:
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """Read the body of a request; raises ConfigError if it is too long."""
+    """Read the body of a request; raises ConfigError if the body is too long."""
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
@@ -116,7 +117,7 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 async def read_table(request: Request) -> dict[str, Any]:
-    """Read the JSON table of a request; raises ConfigError if it is none, or has odd values."""
+    """Read the JSON table of a request; raises ConfigError for other bodies, and odd values."""
     body = await read_body(request, _MOST_ASKED)
     try:
         table = json.loads(body)
@@ -131,7 +132,7 @@ async def read_table(request: Request) -> dict[str, Any]:
 
 
 def text_of(table: dict[str, Any], key: str) -> str:
-    """Return a text of a request; raises ConfigError if it is none."""
+    """Return the text of a key of a request; raises ConfigError for other values."""
     if not isinstance(table.get(key), str):
         raise ConfigError(f"{key}: missing, allowed: a string")
     return str(table[key])
@@ -145,7 +146,7 @@ def stream(feed: Feed, request: Request, items: str) -> Response:
 
 
 class Api:
-    """The answers of a server.
+    """Answers of a server.
 
     Parameters
     ----------
@@ -191,7 +192,7 @@ class Api:
         ]
 
     def _until_end(self, handler: Handler) -> Handler:
-        """Refuse what comes after the beginning of the end."""
+        """Refuse requests once the server is ending."""
 
         async def handle(request: Request) -> Response:
             if self._ending:
@@ -201,11 +202,11 @@ class Api:
         return handle
 
     async def begin(self) -> None:
-        """Begin to play what waits."""
+        """Begin to play the runs that wait."""
         self._spawn(self.library.play())
 
     async def end(self) -> None:
-        """End all processes; whoever waits for an answer is refused, and every feed is closed."""
+        """End all processes, refuse all requests that wait, and close every feed."""
         self._ending = True
         await asyncio.gather(
             self.library.end(), self._quick.stop(), self._slow.stop(),
@@ -222,59 +223,59 @@ class Api:
         task.add_done_callback(self._tasks.discard)
 
     async def start(self, _: Request) -> Response:
-        """Say what there is to begin with."""
-        told = await self._slow.ask("start", folder=str(self._folder))
-        from fedbandits.studio.live import holds_parties  # only here: it brings the deployment
+        """Answer with the facts of the first screen."""
+        facts = await self._slow.ask("start", folder=str(self._folder))
+        from fedbandits.studio.live import holds_parties  # only here: it imports the deployment
 
         federations = await asyncio.to_thread(holds_parties, self._folder)
         return JSONResponse(
-            told | {"allow_modules": self._allow_modules, "federations": federations}
+            facts | {"allow_modules": self._allow_modules, "federations": federations}
         )
 
     async def setup(self, request: Request) -> Response:
-        """Say everything about an experiment that is being set up."""
+        """Answer with all facts of an experiment that is being set up."""
         table = await read_table(request)
         known = {key: table[key] for key in ("toml", "table", "set") if key in table}
-        found = await self._quick.ask(
+        facts = await self._quick.ask(
             "setup", folder=str(self._folder), allow_modules=self._allow_modules, **known
         )
-        return JSONResponse(found)
+        return JSONResponse(facts)
 
     async def runs(self, _: Request) -> Response:
         """List all runs."""
         return JSONResponse({"runs": await self.library.every()})
 
     async def add(self, request: Request) -> Response:
-        """Play a new run, as soon as those before it are finished."""
+        """Play a new run after all runs that wait."""
         table = await read_table(request)
         text = text_of(table, "toml")
-        found = await self._quick.ask(  # refuses what cannot be run
+        facts = await self._quick.ask(  # refuses an experiment that cannot be run
             "setup", folder=str(self._folder), allow_modules=self._allow_modules, toml=text
         )
         name = parse_toml(text).get("name", "experiment")
         run = self.library.add(
             text, name if re.match(NAME, name) else "experiment", table.get("alone") is not False,
-            largest_epsilon(found["systems"]),
+            largest_epsilon(facts["systems"]),
         )  # fmt: skip
         return JSONResponse({"id": run}, 201)
 
     async def run(self, request: Request) -> Response:
-        """Say everything about one run."""
+        """Answer with all facts of one run."""
         run = request.path_params["run"]
-        place, found = self.library.place(run), await self.library.details(run)
+        place, details = self.library.place(run), await self.library.details(run)
         files = [name for name in _FILES if _kept(place, name) is not None]
-        return JSONResponse(found | {"files": files})
+        return JSONResponse(details | {"files": files})
 
     async def events(self, request: Request) -> Response:
-        """Tell how a run goes on."""
+        """Send the progress of a run."""
         run = request.path_params["run"]
         self.library.place(run)
         feed = self.library.feeds.get(run)
-        if feed is None:  # it was played before this server began
-            found = await self.library.details(run)
-            feed = Feed(run=found, compiling="", log=found["log"])
-            feed.close(**{key: found[key] for key in ("lines", "how", "unit")})
-            for curve in found["curves"]:
+        if feed is None:  # a run from before the start of this server
+            details = await self.library.details(run)
+            feed = Feed(run=details, compiling="", log=details["log"])
+            feed.close(**{key: details[key] for key in ("lines", "how", "unit")})
+            for curve in details["curves"]:
                 feed.put(curve["system"], curve)
         return stream(feed, request, "curves")
 
@@ -284,7 +285,7 @@ class Api:
         return Response(status_code=204)
 
     async def resume(self, request: Request) -> Response:
-        """Go on with a run that was interrupted."""
+        """Continue an interrupted run."""
         self.library.resume(request.path_params["run"])
         return Response(status_code=204)
 
@@ -308,15 +309,15 @@ class Api:
         return JSONResponse(await self._slow.ask("compare", first=first, second=second))
 
     async def upload(self, request: Request) -> Response:
-        """Take a table of the user's own; it is read, and never run."""
+        """Keep a table of the user's own data; the file is read, and never run."""
         data = await read_body(request, _MOST_UPLOADED)
         asked = request.query_params
-        found = await keep_table(
+        described = await keep_table(
             self._folder, asked.get("name", ""), data, self._slow,
             roles={role: asked[role] for role in MEANINGS if asked.get(role)},
             missing=[mark for mark in asked.getlist("missing") if mark],
         )  # fmt: skip
-        return JSONResponse(found, 201)
+        return JSONResponse(described, 201)
 
     async def steps(self, request: Request) -> Response:
         """Record a protocol step by step."""
@@ -333,16 +334,16 @@ class Api:
         return JSONResponse({"id": number}, 201)
 
     async def _make_room(self) -> None:
-        """End the oldest attacks, and forget those that ended long ago."""
-        alive = [each for each in self._attacks.values() if not each[0].closed]
-        for _, worker in alive[: 1 - _MOST_ATTACKS]:
+        """End the oldest attacks, and forget attacks that ended long ago."""
+        alive = [worker for feed, worker in self._attacks.values() if not feed.closed]
+        for worker in alive[: 1 - _MOST_ATTACKS]:
             await worker.stop()
         ended = [number for number, (feed, _) in self._attacks.items() if feed.closed]
         for number in ended[:-_MOST_ENDED]:
             del self._attacks[number]
 
     async def attack_events(self, request: Request) -> Response:
-        """Tell how an attack goes on."""
+        """Send the progress of an attack."""
         return stream(self._attacks[request.path_params["number"]][0], request, "items")
 
     async def attack_stop(self, request: Request) -> Response:
@@ -351,19 +352,19 @@ class Api:
         return Response(status_code=204)
 
     async def live(self, _: Request) -> Response:
-        """Say how the parties in the folder are."""
+        """Answer with the state of the parties in the folder."""
         from fedbandits.studio.live import live
 
         return JSONResponse(await asyncio.to_thread(live, str(self._folder)))
 
 
 def _kept(place: pathlib.Path, name: str) -> pathlib.Path | None:
-    """Return where a file of a run is; None if it is not there."""
-    return next((place / each for each in _FILES.get(name, ()) if (place / each).is_file()), None)
+    """Return the path of a file of a run; None without such a file."""
+    return next((place / path for path in _FILES.get(name, ()) if (place / path).is_file()), None)
 
 
 async def _heard(feed: Feed, worker: Worker, job: dict[str, Any]) -> None:
-    """Put into a feed what an attack tells."""
+    """Put the lines of an attack into a feed."""
     try:
         async for line in worker.lines("attack", job):
             kind = line.pop("event")

@@ -1,4 +1,4 @@
-"""The server of the page: own files, answers, and one command that starts it."""
+"""The server of the page: its files, its answers, and its start."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from fedbandits.studio.routes import Api
 
 _PAGE = pathlib.Path(__file__).parent / "page"
 _INDEX = "index.html"
-#: Seconds between two looks whether somebody wants it to end at once.
+#: Seconds between two looks for a second Ctrl-C, which ends the server at once.
 _LOOKS_EVERY = 0.1
-#: What is not sent: notes about the libraries.
+#: Endings of files that are not sent: notes about the libraries.
 _UNSENT = (".md", ".txt")
 _TYPES = {".js": "text/javascript", ".mjs": "text/javascript"}
 
 
 class PageFile(NamedTuple):
-    """A file of the page, as it is and compressed."""
+    """A file of the page, plain and compressed."""
 
     content: bytes
     compressed: bytes
     media_type: str
 
     def answer(self, accepted: str) -> Response:
-        """Return it, compressed where a browser accepts that."""
+        """Make the answer with the file, compressed if the browser accepts compressed files."""
         if "gzip" not in accepted:
             return Response(self.content, media_type=self.media_type)
         headers = {"content-encoding": "gzip"}
@@ -52,15 +52,15 @@ class PageFile(NamedTuple):
 
 def page_files() -> dict[str, PageFile]:
     """Read the files of the page, by path."""
-    found = {}
+    files = {}
     for path in sorted(_PAGE.rglob("*")):
         if path.is_file() and path.suffix not in _UNSENT:
             usual = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
             kind = _TYPES.get(path.suffix, usual)
             content = path.read_bytes()
             name = path.relative_to(_PAGE).as_posix()
-            found[name] = PageFile(content, gzip.compress(content, mtime=0), kind)
-    return found
+            files[name] = PageFile(content, gzip.compress(content, mtime=0), kind)
+    return files
 
 
 def application(api: Api, token: str, port: int) -> ASGIApp:
@@ -69,9 +69,9 @@ def application(api: Api, token: str, port: int) -> ASGIApp:
     Parameters
     ----------
     api
-        What answers questions.
+        The answers to questions.
     token
-        What every question must show.
+        The token that every question must show.
     port
         The port that browsers name.
     """
@@ -85,13 +85,13 @@ def application(api: Api, token: str, port: int) -> ASGIApp:
 
     routes = [*api.routes(), Route("/", page), Route("/{path:path}", page)]
     refusing = {HTTPException: _refused}
-    made = Starlette(routes=routes, exception_handlers=refusing)
-    return Guard(_cut_short(made), token, port, policy_for(files[_INDEX].content.decode()))
+    answering = Starlette(routes=routes, exception_handlers=refusing)
+    return Guard(_cut_short(answering), token, port, policy_for(files[_INDEX].content.decode()))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """Refuse a way of asking that there is not, as everything else is refused."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - nothing else comes here
+    """Refuse an unknown path or method in the form of all other refusals."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - the only registered error
     words = {405: f"{request.method} is not possible here", 404: "there is no such page"}
     answer = refusal(error.status_code, words.get(error.status_code, error.detail))
     answer.headers.update(error.headers or {})
@@ -99,9 +99,9 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 class _Server(uvicorn.Server):
-    """A server that ends what its answers wait for, before it waits for the answers.
+    """A server that ends the processes behind its answers before it waits for the answers.
 
-    It does so itself: a second Ctrl-C would cancel a lifespan, with a traceback.
+    A lifespan could end them too, but a second Ctrl-C would cancel it with a traceback.
     """
 
     def __init__(self, config: uvicorn.Config, api: Api) -> None:
@@ -109,14 +109,14 @@ class _Server(uvicorn.Server):
         self._api = api
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to play what waits, and to listen."""
+        """Begin to play the runs that wait, and to listen."""
         await self._api.begin()
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End all processes, and then the server."""
         ending = asyncio.create_task(self._api.end())
-        while not ending.done() and not self.force_exit:  # a second Ctrl-C waits for nothing
+        while not ending.done() and not self.force_exit:  # set by a second Ctrl-C
             await asyncio.wait({ending}, timeout=_LOOKS_EVERY)
         ending.cancel()
         await asyncio.gather(ending, return_exceptions=self.force_exit)
@@ -124,7 +124,7 @@ class _Server(uvicorn.Server):
 
 
 def _cut_short(app: ASGIApp) -> ASGIApp:
-    """End an answer that the server's end cancels, without a traceback."""
+    """End an answer that is cancelled with the server, without a traceback."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
@@ -159,7 +159,8 @@ def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[s
     allow_modules
         Whether a configuration may name modules, whose code is run.
     say
-        Is told the address, with the token in its fragment: no request and no log has it.
+        A function that prints the address. The token is in the fragment of the address, which no
+        request and no log contains.
 
     Raises
     ------
@@ -174,12 +175,12 @@ def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[s
             server_header=False, lifespan="off",
         )  # fmt: skip
         say(f"http://127.0.0.1:{port}/#token={token}")
-        with contextlib.suppress(KeyboardInterrupt):  # that is how it ends
+        with contextlib.suppress(KeyboardInterrupt):  # the usual end
             _Server(config, api).run(sockets=[listener])
 
 
 def _listener(port: int) -> socket.socket:
-    """Listen already: a browser may be quicker than the server."""
+    """Listen on the port before the server starts: a browser may be quicker than the server."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,6 +1,6 @@
-"""The screen on which an experiment is set up: its keys, what it promises and what it takes.
+"""The screen that sets an experiment up: its keys, its claims, its time and memory.
 
-One key of the TOML text is changed, and everything else stays: comments, order, blank lines.
+A change of a key keeps the rest of the TOML text: comments, order, blank lines.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _HEADER = re.compile(r"\s*\[(\[?)\s*([\w.-]+)\s*\]?\]\s*(?:#.*)?\Z")
 def with_value(text: str, path: str, value: Any) -> str:
     """Return a TOML text in which one key has another value.
 
-    The line of the key is replaced, or a line is added to its table. Where that does not give the
-    wanted table, as with values over several lines, the whole text is written anew.
+    The line of the key is replaced, or a line is added to its table. If the new line does not give
+    the wanted table, as with values over several lines, the whole text is written anew.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ def with_value(text: str, path: str, value: Any) -> str:
     path
         The key, such as ``rounds`` or ``systems[0].epsilon``.
     value
-        The new value; None takes the key out.
+        The new value; None removes the key.
 
     Raises
     ------
     ConfigError
-        If the path leads to no table of the text, the text is not valid TOML, or the value cannot
-        be written in it.
+        If the path leads to no table of the text, the text is not valid TOML, or TOML has no such
+        value.
     """
     steps = steps_in(path)
     if not steps or len(steps) > _DEEPEST:
@@ -93,7 +93,7 @@ def _assign(table: Any, tables: list[str], key: str, value: Any, path: str) -> N
 
 
 def _edited(text: str, tables: list[str], key: str, value: Any) -> str | None:
-    """Change one line of a text; None if its table has no header of its own."""
+    """Change one line of a text; None if the table of the key has no header."""
     lines = text.split("\n")
     span = _span(lines, tables)
     if span is None:
@@ -101,9 +101,9 @@ def _edited(text: str, tables: list[str], key: str, value: Any) -> str | None:
     begin, end = span
     pattern = re.compile(rf"(\s*{re.escape(key)}\s*=\s*)(.*?)(\s+#.*)?\Z")
     for place in range(begin, end):
-        found = pattern.match(lines[place])
-        if found:
-            new = [] if value is None else [f"{found[1]}{in_toml(value)}{found[3] or ''}"]
+        match = pattern.match(lines[place])
+        if match:
+            new = [] if value is None else [f"{match[1]}{in_toml(value)}{match[3] or ''}"]
             return "\n".join([*lines[:place], *new, *lines[place + 1 :]])
     while end > begin and not lines[end - 1].split("#")[0].strip():
         end -= 1
@@ -112,40 +112,40 @@ def _edited(text: str, tables: list[str], key: str, value: Any) -> str | None:
 
 
 def _span(lines: list[str], tables: list[str]) -> tuple[int, int] | None:
-    """Return the first line of a table, and the line behind it."""
+    """Return the number of the first line of a table, and of the line behind the table."""
     begin, counts = 0 if not tables else None, dict[str, int]()
     for place, line in enumerate(lines):
-        found = _HEADER.match(line)
-        if not found:
+        header = _HEADER.match(line)
+        if not header:
             continue
         if begin is not None:
             return begin, place
-        name = [found[2]]
-        if found[1]:
-            counts[found[2]] = counts.get(found[2], -1) + 1
-            name.append(str(counts[found[2]]))
+        name = [header[2]]
+        if header[1]:
+            counts[header[2]] = counts.get(header[2], -1) + 1
+            name.append(str(counts[header[2]]))
         if name == tables:
             begin = place + 1
     return None if begin is None else (begin, len(lines))
 
 
-#: False alarms of the test whose power is shown.
+#: Share of false alarms at which the power of a test is shown.
 FALSE_ALARMS = 0.05
-#: The odds e^ε are shown up to this ε: beyond, they say no more than "any".
+#: The largest ε whose odds e^ε are shown: larger odds mean no protection.
 _LARGEST_ODDS = 50.0
-#: What a key may be besides a scalar, for which a form has no field.
+#: Types of keys for which a form has no field.
 _LISTS = (inspect.ListType, inspect.VarTupleType, inspect.TupleType)
 _FILE_PART = re.compile(r"\s*file\s*\((.*)\)\s*\Z", re.DOTALL)
 _HEAD_KEYS = ("rounds", "replicates", "seed", "name", "best_alone")
 
 
 def read(text: str, folder: pathlib.Path, allow_modules: bool) -> Experiment:
-    """Make an experiment of a TOML text from a browser.
+    """Make an experiment from a TOML text that a browser sent.
 
     Raises
     ------
     ConfigError
-        If it is no TOML, names modules that are not allowed, or a file outside of the folder.
+        If the text is no TOML, names modules that are not allowed, or files outside of the folder.
     """
     try:
         table = parse_toml(text)
@@ -156,7 +156,7 @@ def read(text: str, folder: pathlib.Path, allow_modules: bool) -> Experiment:
 
 
 def _refuse_other_files(value: Any, folder: pathlib.Path, place: str = "") -> None:
-    """Refuse texts that are paths to something outside of a folder."""
+    """Refuse texts that are paths to files outside of a folder."""
     if isinstance(value, dict):
         for key, inner in value.items():
             _refuse_other_files(inner, folder, f"{place}.{key}" if place else key)
@@ -170,7 +170,7 @@ def _refuse_other_files(value: Any, folder: pathlib.Path, place: str = "") -> No
 
 
 def _paths_in(text: str) -> list[str]:
-    """Return what may be a path: the text, and the path in a part such as ``file(graph.txt)``."""
+    """Return texts that may be paths: the text, and the path in a part like ``file(graph.txt)``."""
     part = _FILE_PART.match(text)
     return [text, part[1].strip().strip("\"'")] if part else [text]
 
@@ -181,19 +181,19 @@ def _leads_out(text: str, folder: pathlib.Path) -> bool:
     try:
         path = folder / text
         return path.exists() and not path.resolve().is_relative_to(folder)
-    except (OSError, ValueError):  # too long, or with a zero in it: no file has this name
+    except (OSError, ValueError):  # too long, or with a zero inside: no file has such a name
         return False
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A change of one key of a text; None takes the key out."""
+    """A change of one key of a text; the value None removes the key."""
 
     path: str
     value: Any = None
 
 
 class SetupJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An experiment, as text or as a table, and changes of it that are made first."""
+    """An experiment, as text or as a table, and changes to make first."""
 
     toml: str | None = None
     table: dict[str, Any] | None = None
@@ -201,7 +201,7 @@ class SetupJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def _text_of(job: SetupJob) -> str:
-    """Return the text of an experiment, changed as it is asked."""
+    """Return the text of an experiment with the changes of the job."""
     text = job.toml
     if text is None:
         try:
@@ -217,7 +217,7 @@ def _text_of(job: SetupJob) -> str:
 
 
 def setup(folder: str, allow_modules: bool, **asked: Any) -> dict[str, Any]:
-    """Say everything about an experiment that is being set up.
+    """Return all facts of an experiment that is being set up.
 
     Parameters
     ----------
@@ -228,17 +228,17 @@ def setup(folder: str, allow_modules: bool, **asked: Any) -> dict[str, Any]:
     """
     text = _text_of(convert(asked, SetupJob, ""))
     experiment = read(text, pathlib.Path(folder), allow_modules)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         plans = experiment.check()
-    found = estimate(experiment, plans)
+    needs = estimate(experiment, plans)
     claims = experiment.claims()
     return {
         "toml": text,
         "table": plain(parse_toml(text)),
-        "warnings": [str(each.message) for each in told],
+        "warnings": [str(warning.message) for warning in caught],
         "world": {"kind": kind_of(experiment.environment), "rows": _world(experiment.environment)},
-        "estimate": {"seconds": sum(found.seconds), "bytes": found.bytes},
+        "estimate": {"seconds": sum(needs.seconds), "bytes": needs.bytes},
         "systems": [
             _system(entry, place, claims[entry.label])
             for place, entry in enumerate(experiment.systems)
@@ -273,7 +273,7 @@ def _system(entry: Variant, place: int, claim: PrivacyClaim) -> dict[str, Any]:
 
 
 def claim_table(claim: PrivacyClaim) -> dict[str, Any]:
-    """Return a claim as the page shows it: in words, in odds, and as the power of a test."""
+    """Return a claim in the forms that the page shows: words, odds, and the power of a test."""
     power, worst = None, max(claim.views, key=lambda view: view.epsilon, default=None)
     if claim.is_private and math.isfinite(claim.mu):
         power = gaussian_power(FALSE_ALARMS, claim.mu)
@@ -301,7 +301,7 @@ def _keys(
 ) -> Iterator[dict[str, Any]]:
     """Describe the keys of a struct that a form can show."""
     described = inspect.type_info(kind)
-    assert isinstance(described, inspect.StructType)  # noqa: S101 - what a struct's type is
+    assert isinstance(described, inspect.StructType)  # noqa: S101 - of every struct
     meanings = meanings_of(documented or kind)
     for field in described.fields:
         shape = _shape(field.type)
@@ -326,9 +326,9 @@ def _default(field: inspect.Field) -> Any:
 
 
 def _shape(info: inspect.Type) -> dict[str, Any] | None:
-    """Return the kind of a form's field, with choices and limits; None if a form has none."""
+    """Return the kind of a form's field, with choices and limits; None for types without one."""
     kinds = list(info.types) if isinstance(info, inspect.UnionType) else [info]
-    kinds = [each for each in kinds if not isinstance(each, (inspect.NoneType, *_LISTS))]
+    kinds = [kind for kind in kinds if not isinstance(kind, (inspect.NoneType, *_LISTS))]
     shape: dict[str, Any] = {"choices": None, "low": None, "high": None}
     if parts := parts_of(info, ""):
         choices = [*words_of(info), *(part.written for part in parts)]
@@ -351,9 +351,9 @@ def _shape(info: inspect.Type) -> dict[str, Any] | None:
 
 def _is_scalar(kinds: list[inspect.Type]) -> bool:
     scalar = (inspect.IntType, inspect.FloatType, inspect.StrType, inspect.LiteralType)
-    return bool(kinds) and all(isinstance(each, scalar) for each in kinds)
+    return bool(kinds) and all(isinstance(kind, scalar) for kind in kinds)
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it; infinite numbers are None."""
+    """Return a value as plain values of JSON; infinite numbers are None."""
     return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))

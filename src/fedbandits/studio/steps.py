@@ -1,4 +1,4 @@
-"""Runs of small worlds for the page that shows one step by step."""
+"""Runs of small worlds, step by step, for the page."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from fedbandits.systems.guide import Guide
 
 #: The fewest parties that act, and the most.
 FEWEST, MOST = 2, 60
-#: The most rounds, times parties that act: beyond it a run takes longer than anybody waits.
+#: The most turns, rounds times acting parties: more turns take longer than users wait.
 MOST_TURNS = 12_000
 
 
 class StepsJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A preset in a small world, to be recorded."""
+    """A preset in a small world, to be recorded step by step."""
 
     preset: str
     parties: Annotated[int, Meta(ge=FEWEST, le=MOST)] = 4
@@ -39,14 +39,14 @@ def _clustered(parties: int) -> Environment:
     return Clustered(users=users, clusters=2, servers=parties, dim=3, items=4)
 
 
-#: A small world with so many parties that act, by the facts that systems plan from.
+#: Makers of a small world with a number of acting parties, by the facts that systems plan from.
 _WORLDS: dict[type[Facts], Callable[[int], Environment]] = {
     Linear.FACTS: lambda parties: Linear(agents=parties, dim=3, arms=4),
     Bernoulli.FACTS: lambda parties: Bernoulli(arms=parties),
     Procurement.FACTS: lambda parties: Procurement(agents=parties, producers=5, revenue=4.0),
     Clustered.FACTS: _clustered,
 }
-#: Settings that fit small worlds: a short key, phases that end soon, a graph with neighbours.
+#: Settings for small worlds: a short key, short phases, a graph with neighbours.
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "samba": {"paillier_bits": 2048},
     "feducb_p2p": {"graph": "ring", "gamma": 2},
@@ -55,25 +55,25 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
 
 
 def steppable() -> list[dict[str, Any]]:
-    """List the presets that can be shown step by step, and what each may be shown without."""
-    found = []
-    for each in systems():
-        for preset, about in each.presets.items():
-            guide = _guide_of(each, preset)
+    """List the presets with a guide, each with the protections that a run may leave out."""
+    presets = []
+    for declared in systems():
+        for name, preset in declared.presets.items():
+            guide = _guide_of(declared, name)
             if guide is not None:
-                off = [{"name": name, "about": text} for name, text in guide.protections.items()]
-                found.append({"preset": preset, "about": about.description, "protections": off})
-    return found
+                off = [{"name": key, "about": text} for key, text in guide.protections.items()]
+                presets.append({"preset": name, "about": preset.description, "protections": off})
+    return presets
 
 
-def _guide_of(each: System[Any], preset: str) -> Guide | None:
-    """Return the guide of a preset; None where there is nothing to show."""
-    world = _world(each, FEWEST)
+def _guide_of(declared: System[Any], preset: str) -> Guide | None:
+    """Return the guide of a preset; None without a guide, or without a small world."""
+    world = _world(declared, FEWEST)
     if world is None:
         return None
     try:
-        return each.guide(_variant(each, preset).plan(world, _ROUNDS))
-    except ConfigError:  # somebody's own system that cannot play in so small a world
+        return declared.guide(_variant(declared, preset).plan(world, _ROUNDS))
+    except ConfigError:  # a user's own system that cannot play in so small a world
         return None
 
 
@@ -87,32 +87,34 @@ def record_steps(job: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     job
-        ``preset``, ``parties``, ``rounds``, ``seed``, and ``off``, the protections that it is
-        shown without. All but the preset may be left out.
+        ``preset``, ``parties``, ``rounds``, ``seed``, and ``off``, the protections to leave out.
+        Only the preset is required.
 
     Raises
     ------
     ConfigError
-        If the preset cannot be shown, or a value is not allowed.
+        If the preset has no guide, or a value is not allowed.
     """
     asked: StepsJob = convert(job, StepsJob, "")
-    each = find_preset(asked.preset)
-    world = None if each is None else _world(each, asked.parties)
-    if each is None or world is None or _guide_of(each, asked.preset) is None:
+    declared = find_preset(asked.preset)
+    world = None if declared is None else _world(declared, asked.parties)
+    if declared is None or world is None or _guide_of(declared, asked.preset) is None:
         names = [entry["preset"] for entry in steppable()]
         raise ConfigError(
             f"preset: given {asked.preset!r}, allowed: {did_you_mean(asked.preset, names)}"
             f"one of {', '.join(names)}"
         )
-    _check_rounds(asked, each)
-    recording = record(_variant(each, asked.preset), world, asked.rounds, asked.seed, asked.off)
-    told: dict[str, Any] = msgspec.to_builtins(recording)
-    return told
+    _check_rounds(asked, declared)
+    variant = _variant(declared, asked.preset)
+    recording = record(variant, world, asked.rounds, asked.seed, asked.off)
+    table: dict[str, Any] = msgspec.to_builtins(recording)
+    return table
 
 
-def _check_rounds(asked: StepsJob, each: System[Any]) -> None:
-    """Refuse fewer rounds than the parties need, and more than anybody waits for."""
-    least = asked.parties if each.facts_type is Bernoulli.FACTS else 1  # each arm is pulled once
+def _check_rounds(asked: StepsJob, declared: System[Any]) -> None:
+    """Refuse fewer rounds than the parties need, and more rounds than users wait for."""
+    # Each arm is pulled once.
+    least = asked.parties if declared.facts_type is Bernoulli.FACTS else 1
     most = MOST_TURNS // asked.parties
     if not least <= asked.rounds <= most:
         raise ConfigError(
@@ -120,11 +122,12 @@ def _check_rounds(asked: StepsJob, each: System[Any]) -> None:
         )
 
 
-def _world(each: System[Any], parties: int) -> Environment | None:
-    """Make a small world in which a system plays; None if none has its facts."""
-    make = next((_WORLDS[facts] for facts in _WORLDS if issubclass(facts, each.facts_type)), None)
+def _world(declared: System[Any], parties: int) -> Environment | None:
+    """Make a small world in which a system plays; None if no small world has its facts."""
+    makers = (make for facts, make in _WORLDS.items() if issubclass(facts, declared.facts_type))
+    make = next(makers, None)
     return None if make is None else make(parties)
 
 
-def _variant(each: System[Any], preset: str) -> Variant:
-    return system(preset, **_SETTINGS.get(each.name, {}))
+def _variant(declared: System[Any], preset: str) -> Variant:
+    return system(preset, **_SETTINGS.get(declared.name, {}))

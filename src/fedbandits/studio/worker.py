@@ -2,8 +2,8 @@
 
 WORK is ``run``, ``attack`` or ``answer``.
 
-One line of JSON comes in, and lines of JSON go out. A run ends when its input ends: it saves what
-it has, so nothing goes on when the server is gone.
+A line of JSON comes in, and lines of JSON go out. A run ends when its input ends: it saves its
+replicates, so no work continues when the server is gone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _teller(out: TextIO) -> Tell:
 
 
 def _stop_at_end(stop: Stop) -> None:
-    """Set a switch when the input ends: the server wants an end, or is gone."""
+    """Set a switch when the input ends: the server asks for an end, or is gone."""
 
     def listen() -> None:
         while os.read(0, 1 << 12):
@@ -49,7 +49,7 @@ def _stop_at_end(stop: Stop) -> None:
 
 
 def _play(work: Callable[[dict[str, Any], Tell, Stop], str], tell: Tell) -> None:
-    """Do a work that takes long, and tell how it ended."""
+    """Do a long work, and report its end."""
     job, stop = json.loads(sys.stdin.readline()), Stop()
     _stop_at_end(stop)
     warnings.showwarning = lambda message, *_, **__: tell(event="said", text=str(message))
@@ -76,16 +76,16 @@ def _answer(tell: Tell) -> None:
 
 
 def main() -> None:
-    """Do the work that is named on the command line, until the server is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this
+    """Do the work that the command line names, until the server is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends workers
     try:
         _work()
-    except BrokenPipeError:  # nobody listens any more; what was played is saved
+    except BrokenPipeError:  # the server is gone; the replicates are saved
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _work() -> None:
-    tell, sys.stdout = _teller(sys.stdout), sys.stderr  # whatever prints must not spoil the lines
+    tell, sys.stdout = _teller(sys.stdout), sys.stderr  # prints must not get between the lines
     work = sys.argv[1]
     if work == "answer":
         _answer(tell)

@@ -21,9 +21,10 @@ from fedbandits.federation.memory import Route
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import Embody, PartiesRun, itself
-from fedbandits.federation.terms import NoiseOrigin, Schedule
+from fedbandits.federation.terms import NoiseOrigin
 from fedbandits.federation.watching import Watcher
 from fedbandits.random import replicate_key
+from fedbandits.systems.terms import Plan as Plan
 from fedbandits.systems.terms import terms_of
 from fedbandits.systems.variants import Preset as Preset
 
@@ -37,41 +38,6 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.systems.exported import Model
     from fedbandits.systems.guide import Guide
     from fedbandits.systems.theory import Bound
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a run: all numbers that its parties use, public and the same for all of them.
-
-    Systems add the numbers that they compute. ``constants`` holds those that compiled code takes.
-
-    Parameters
-    ----------
-    config
-        Configuration of the variant.
-    facts
-        Public facts of the world.
-    rounds
-        The horizon T, in rounds.
-    """
-
-    config: Any
-    facts: Any
-    rounds: int
-
-    @property
-    def schedule(self) -> Schedule:
-        """The schedule of releases: when parties make them, and of how many records."""
-        return Schedule(rounds=self.rounds)
-
-    @property
-    def counts_persons(self) -> bool:
-        """True if parties must be told who comes, because records of persons are counted."""
-        return False
-
-    @property
-    def public(self) -> dict[str, Any]:
-        """Values that each party reads from its own file, and that must be the same for all."""
-        return {}
 
 
 class Simulation(Protocol):

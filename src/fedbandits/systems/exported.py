@@ -15,7 +15,7 @@ import pathlib
 import struct
 import zipfile
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,10 +23,6 @@ import numpy as np
 from fedbandits._schema import prepared
 from fedbandits._typing import Floats
 from fedbandits.errors import DataError, OutputError, OutputExistsError
-from fedbandits.federation.party import Party
-
-if TYPE_CHECKING:  # a configuration is read without what prices it
-    from fedbandits.systems.base import Plan, System
 
 _FORMAT, _ARRAYS = 1, ("estimate", "gram", "counts")
 #: What reading a file that is no model may raise.
@@ -76,6 +72,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     terms: str
     claim: dict[str, Any]
     learned: Learned
+
+    def __post_init__(self) -> None:
+        _check(self.learned)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it as an ``.npz`` file that its owner alone can read.
@@ -141,7 +140,6 @@ def load_model(path: str | os.PathLike[str]) -> Model:
                 header.counted, header.contains_own_records, header.offset,
             ),
         )  # fmt: skip
-        _check(model.learned)
     except _UNREADABLE as error:
         why = type(error).__name__
         raise DataError(f"{os.fspath(path)!r}: not a model of this package ({why})") from None
@@ -184,18 +182,3 @@ def symmetric_inverse(matrices: Floats) -> Floats:
     inverse: Any = np.linalg.inv(matrices)
     symmetric: Floats = 0.5 * (inverse + _mirrored(inverse))
     return symmetric
-
-
-def model_of(system: System[Any], plan: Plan, party: Party[Any], learned: Learned) -> Model:
-    """Return a party's model, with what was promised under its terms."""
-    from fedbandits.systems.terms import claim_under
-
-    claim = claim_under(system, plan, party.terms)
-    _check(learned)
-    return Model(
-        system=system.name,
-        party=party.name,
-        terms=party.terms.digest,
-        claim=msgspec.to_builtins(msgspec.structs.replace(claim, events=())),
-        learned=learned,
-    )

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from fedbandits.federation.state import Transitions
 from fedbandits.federation.watching import Happened
-
-if TYPE_CHECKING:
-    from fedbandits.systems.base import PartiesReplicate, System
 
 #: Stands for every stage in which an event is possible.
 ANY_STAGE = "*"
@@ -139,5 +136,5 @@ class Guide(NamedTuple):
     passages: Mapping[str, Passage] = MappingProxyType({})
     acts: Acts = Acts("decides: {}", "learns what came of it: {}")
     protections: Mapping[str, str] = MappingProxyType({})
-    without: Callable[[System[Any], Collection[str]], System[Any]] | None = None
-    find: Callable[[PartiesReplicate, int], Found] | None = None
+    without: Callable[[Any, Collection[str]], Any] | None = None  # of a System
+    find: Callable[[Any, int], Found] | None = None  # in a PartiesReplicate

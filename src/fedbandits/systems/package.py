@@ -7,10 +7,13 @@ import importlib.util
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+import msgspec
+
 from fedbandits.environments.base import Environment, Needs
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Roles
 from fedbandits.systems.base import Plan, Simulation, System
+from fedbandits.systems.terms import claim_under
 
 if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
@@ -127,9 +130,16 @@ class PackageSystem(System[AnyPlan]):
         learned, roles = self.function("application", "export"), self.roles(plan)
         if learned is None or roles is None or party.name not in roles.acting.parties:
             return super().export(plan, party)
-        from fedbandits.systems.exported import model_of
+        from fedbandits.systems.exported import Model
 
-        return model_of(self, plan, party, learned(plan, party))
+        claim = claim_under(self, plan, party.terms)
+        return Model(
+            system=self.name,
+            party=party.name,
+            terms=party.terms.digest,
+            claim=msgspec.to_builtins(msgspec.structs.replace(claim, events=())),
+            learned=learned(plan, party),
+        )
 
     def guide(self, plan: AnyPlan, off: Collection[str] = ()) -> Guide | None:
         guide: Guide | None = (self.function("guide", "guide") or super().guide)(plan, off)

@@ -1,27 +1,77 @@
-"""The terms of a federation, from a system and its plan; and what can be claimed under them."""
+"""The plan of a run, the terms of a federation with that plan, and the claim under its terms."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import msgspec
 
 from fedbandits._checked import Checked, without_later
 from fedbandits._schema import prepared
 from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.terms import NoiseOrigin, Terms
+from fedbandits.federation.roles import Roles
+from fedbandits.federation.terms import NoiseOrigin, Schedule, Terms
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a configuration is read without the code that prices the plan
     from fedbandits.privacy.claims import PrivacyClaim
-    from fedbandits.systems.base import Plan, System
 
 #: A guarantee that may fail with a larger probability promises little.
 LARGE_DELTA = 0.1
 
 
-def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
-    """Return the terms on which all parties of a variant agree.
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan of a run: all numbers that its parties use, public and the same for all of them.
+
+    Systems add the numbers that they compute. ``constants`` holds those that compiled code takes.
+
+    Parameters
+    ----------
+    config
+        Configuration of the variant.
+    facts
+        Public facts of the world.
+    rounds
+        The horizon T, in rounds.
+    """
+
+    config: Any
+    facts: Any
+    rounds: int
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule of releases: when parties make them, and of how many records."""
+        return Schedule(rounds=self.rounds)
+
+    @property
+    def counts_persons(self) -> bool:
+        """True if parties must be told who comes, because records of persons are counted."""
+        return False
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """Values that each party reads from its own file, and that must be the same for all."""
+        return {}
+
+
+class DeclaredSystem(Protocol):
+    """The methods of :class:`.System` from which terms, cautions and claims are made."""
+
+    name: ClassVar[str]
+
+    def roles(self, plan: Any) -> Roles | None:
+        """Return the roles of the parties under ``plan``."""
+
+    def cautions(self, plan: Any) -> tuple[str, ...]:
+        """Return warnings of ``plan``."""
+
+    def claim(self, plan: Any) -> PrivacyClaim:
+        """Return the privacy claim of a run with ``plan``."""
+
+
+def terms_of(system: DeclaredSystem, plan: Plan, noise: NoiseOrigin) -> Terms:
+    """Return the terms on which all parties of a ``system`` agree under a ``plan``.
 
     ``noise`` is the source of the noise and the secrets of all parties.
 
@@ -43,7 +93,7 @@ def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
     )
 
 
-def cautions_of(system: System[Any], plan: Plan) -> tuple[str, ...]:
+def cautions_of(system: DeclaredSystem, plan: Plan) -> tuple[str, ...]:
     """Return what whoever plays a plan should know: each names the key that it is about first."""
     delta = getattr(plan.config, "delta", 0.0)
     found: tuple[str, ...] = system.cautions(plan)
@@ -65,8 +115,8 @@ def _plain(struct: msgspec.Struct) -> dict[str, Any]:
     return without_later(struct, plain) if isinstance(struct, Checked) else plain
 
 
-def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:
-    """Return the privacy claim under ``terms``: nothing is claimed where noise is simulated."""
+def claim_under(system: DeclaredSystem, plan: Plan, terms: Terms) -> PrivacyClaim:
+    """Return the claim of ``system`` and ``plan`` under ``terms``; none for simulated noise."""
     from fedbandits.privacy.claims import Limit  # a configuration is read without it
 
     claim = system.claim(plan)

@@ -1,8 +1,8 @@
-"""The contract suites: what every environment, learner and system is held to.
+"""The contract suites: checks that every environment, learner and system must pass.
 
-This project's tests call them for all that is registered. Whoever brings something of their own
-calls them for it. A check is a function that takes one thing and raises AssertionError; no test
-runner is needed. With pytest::
+This project's tests call the checks for all registered names. Authors of further environments,
+learners and systems call them too. A check is a function of one argument that raises
+AssertionError; no test runner is needed. With pytest::
 
     import pytest
     import coins  # registers Coins, an environment, and Tosser, a learner
@@ -38,6 +38,6 @@ import pkgutil
 import sys
 
 if (pytest := sys.modules.get("pytest")) is not None:
-    # Only so does a failing check say which values it compared. It must come before the imports.
+    # So that a failing check shows the compared values. The call must come before the imports.
     _checks = (f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__))
     pytest.register_assert_rewrite(*_checks)

@@ -1,4 +1,4 @@
-"""Members of a federation in one process. Hosts, stores and delivery are the real ones."""
+"""Members of a federation in one process, with the real hosts, stores and delivery."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ from fedbandits.random import replicate_key
 from fedbandits.settings.federation import Federation, federation_of
 from fedbandits.testing.applications import Setting
 
-#: Seconds between looks, and how many looks follow each other without a pause where messages wait
-#: to be delivered: each of them takes a few turns of the event loop.
+#: Seconds between two looks at a condition, and number of looks without a pause while messages wait
+#: for delivery: each message takes a few turns of the event loop.
 _PAUSE, _AT_ONCE = 0.0005, 16
-#: A clock that starts then ends no round.
+#: A start of the clock that ends no round.
 NEVER = datetime.datetime(2999, 1, 1, tzinfo=datetime.UTC)
 
 
 class OpenSeals:
-    """Seals nothing: for tests of everything else."""
+    """Seals that leave frames open, for tests without encryption."""
 
     def seal(self, receiver: str, plaintext: bytes) -> bytes:
-        """Return the frame as it is."""
+        """Return the plaintext."""
         del receiver
         return plaintext
 
     def open(self, sender: str, frame: bytes) -> bytes:
-        """Return the frame as it is."""
+        """Return the frame."""
         del sender
         return frame
 
 
 class Order(Protocol):
-    """Carries frames, and hands them on in the order in which they were sent."""
+    """A carrier of frames, which delivers them in the order of sending."""
 
     def transport(self, member: str) -> Transport:
         """Make the transport of a member."""
 
     def deliver(self) -> bool:
-        """Hand the next frame on, if it has come; return whether any is on its way."""
+        """Deliver the next frame, if it has come; return whether frames are on their way."""
 
 
 class DeployedFederation:
     """All members of a federation in this process, with their stores in a folder.
 
-    ``transports`` makes a member's transport; in memory by default. ``seals`` makes its greeting
-    seals and its others; nothing is sealed by default. ``supplies`` are what members bring, by role
-    and place; what their stores have by default. ``own`` is what every member alone knows.
+    ``transports`` makes a member's transport, by default in memory. ``seals`` makes the greeting
+    seals and the other seals of a member, by default open ones. ``supplies`` are noise and keys by
+    role and place, by default those of the stores. ``own`` are the own settings of each member.
 
-    ``stores`` are where stores are that are not in the folder, by member; they may be copies if
+    ``stores`` are the addresses of stores outside of the folder, by member; they may be copies if
     they were ``moved``. With ``held``, messages wait until they are settled, one after the other,
-    as in a simulation. The ``order`` carries frames instead of what is in memory, and makes them
-    wait.
+    as in a simulation. An ``order`` carries frames instead of the transport in memory, and delays
+    them.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class DeployedFederation:
         self._seals = seals or (lambda _: (OpenSeals(), OpenSeals()))
         self._own, self._stores, self._moved = own or {}, stores or {}, moved
         self.nodes: dict[str, Node] = {}
-        #: Whether stores that are started now may be older than what has left.
+        #: Whether stores of members that start may be older than their sent messages.
         self.restores = False
         self._supplies = supplies
 
@@ -110,16 +110,16 @@ class DeployedFederation:
         )
 
     def _transport(self, member: str) -> Transport:
-        """Make a transport in memory, unless another one was given."""
+        """Make the transport of a member, by default in memory."""
         return (self._transports or (self._order or self.hub).transport)(member)
 
     async def stop(self, *members: str) -> None:
-        """Stop some members, or all that run."""
+        """Stop some members, or all running members."""
         for member in members or tuple(self.nodes):
             await self.nodes.pop(member).stop()
 
     async def greeted(self) -> None:
-        """Wait until all peers know of each other."""
+        """Wait until all peers have greeted each other."""
         await self._until(
             lambda: all(
                 node.ready and set(node.delivery.greeted) >= set(node.delivery.exchanges)
@@ -128,7 +128,7 @@ class DeployedFederation:
         )
 
     async def settle(self) -> None:
-        """Wait until nothing is on its way: all messages were taken, and what came of them."""
+        """Wait until no message is on its way: all were taken, and so were their consequences."""
         await self._until(
             lambda: (
                 not any(
@@ -140,28 +140,28 @@ class DeployedFederation:
         )
 
     async def _until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds, and deliver what is held one by one."""
+        """Wait until a condition holds, and deliver held messages one by one."""
 
         def delivered() -> bool:
             if any(node.host.waiting or node.delivery.is_sending for node in self.nodes.values()):
                 return False
-            for node in self.nodes.values():  # nothing else need go along with it
+            for node in self.nodes.values():  # an acknowledgement needs no other message
                 node.delivery.acknowledge()
             return not (self._order or self.hub).deliver() and holds()
 
         await until(delivered, at_once=_AT_ONCE)
 
     def state(self, member: str) -> Any:
-        """Return a party's state, as its own thread has it; nothing must be under way."""
+        """Return a party's state; no transaction may be under way."""
         hosted = self.nodes[member].host._hosted
         assert hosted is not None
         return hosted.party.state
 
 
 async def until(holds: Callable[[], bool], timeout: float = 60.0, at_once: int = 1) -> None:
-    """Wait until something holds; raises TimeoutError after so long that something surely hangs.
+    """Wait until a condition holds; raises TimeoutError after ``timeout`` seconds.
 
-    It looks so many times ``at_once``, each time after all that could be done, and then pauses.
+    It looks ``at_once`` times, each time after a turn of the event loop, and then pauses.
     """
     async with asyncio.timeout(timeout):
         for look in itertools.count(1):
@@ -171,7 +171,7 @@ async def until(holds: Callable[[], bool], timeout: float = 60.0, at_once: int =
 
 
 def simulated(federation: Federation, environment: Environment, seed: int) -> Supplies:
-    """Make what members bring in a simulation."""
+    """Make the simulated noise and keys of the members."""
     world = environment.stage(replicate_key(seed, 0)).world
     return federation.system.simulated_supplies(federation.plan, world, seed, 0)
 
@@ -182,9 +182,9 @@ def federation_from(setting: Setting, **table: Any) -> Federation:
 
 
 def table_from(setting: Setting, **table: Any) -> dict[str, Any]:
-    """Make the file of a federation whose members play a preset; no clock ends its rounds.
+    """Make the file of a federation that plays a preset; no clock ends its rounds.
 
-    The keys in ``table`` replace others.
+    The keys in ``table`` replace the defaults.
     """
     assert setting.roles is not None
     members = {

@@ -1,4 +1,4 @@
-"""The contract suite for deployments: between machines parties do what a simulation does.
+"""The contract suite for deployments: between machines parties play as in a simulation.
 
 A driver leads a federation's members through a world, as a simulation leads its parties.
 """
@@ -28,7 +28,7 @@ from fedbandits.testing.deployed import DeployedFederation, federation_from
 class WorldDriver:
     """Drives a federation's members through a world, as a simulation drives its parties.
 
-    All of them run. ``environment`` and ``seed`` are the world, and what names its draws.
+    All members run. ``environment`` and ``seed`` determine the world and its draws.
     """
 
     def __init__(self, deployed: DeployedFederation, environment: Environment, seed: int) -> None:
@@ -42,7 +42,7 @@ class WorldDriver:
         self.actions: list[tuple[int, int, Any]] = []
 
     async def advance(self, rounds: int) -> None:
-        """Drive until so many rounds are done; where messages set the pace, to the end."""
+        """Drive until ``rounds`` rounds are done; to the end if messages set the pace."""
         if self.federation.roles.messages_set_pace:
             await self._to_the_end()
             self.done = rounds
@@ -55,20 +55,18 @@ class WorldDriver:
             self.done = round_
 
     async def _to_the_end(self) -> None:
-        """Pull when told to; rounds end for all at once when nobody has anything else to do."""
+        """Pull when a pull is due; rounds end for all members together, when no pull is due."""
         going = True
         while going:
             await self.deployed.settle()
-            going = (
-                await self._act_as_told() or await self._end_rounds() or await self._end_waiting()
-            )
+            going = await self._pull_due() or await self._end_rounds() or await self._end_waiting()
 
-    async def _act_as_told(self) -> bool:
-        told_to = [
+    async def _pull_due(self) -> bool:
+        rounds = [
             (place, self.deployed.nodes[member].host.view.round_to_act)
             for place, member in enumerate(self.players)
         ]
-        due = [(place, round_) for place, round_ in told_to if round_ is not None]
+        due = [(place, round_) for place, round_ in rounds if round_ is not None]
         for place, round_ in due:
             self.stage.situation(round_, place)
             reward = int(self.stage.outcome(round_, place, True))
@@ -86,7 +84,7 @@ class WorldDriver:
         return bool(ends)
 
     async def act(self, place: int, round_: int) -> None:
-        """Let one player decide and learn."""
+        """Let a player decide and learn."""
         node = self.deployed.nodes[self.players[place]]
         assert node.application is not None
         asked = self._asked(node.application, round_, place)
@@ -103,11 +101,11 @@ class WorldDriver:
         return await node.decide(asked)
 
     async def rewarded(self, node: Node, number: int, told: Any) -> None:
-        """Tell a reward."""
+        """Report a reward."""
         await node.reward(number, told)
 
     async def end_round(self, round_: int) -> None:
-        """End the round for whom it matters, and wait for what comes of it."""
+        """End the round for members with a due end, and wait for the messages of the end."""
         for member in self.players:
             node = self.deployed.nodes[member]
             if node.host.view.next_end == round_:
@@ -117,7 +115,10 @@ class WorldDriver:
             await self.deployed.settle()
 
     async def _end_waiting(self) -> bool:
-        """Set a deadline for all who wait, since nothing is on its way; return whether any did."""
+        """Send deadlines to all members that wait; return whether any member waits.
+
+        No message is on its way.
+        """
         waiting = [
             (node, node.host.view.awaited)
             for node in self.deployed.nodes.values()
@@ -129,12 +130,12 @@ class WorldDriver:
 
 
 def asked(application: Application[Any], situation: Any) -> Any:
-    """Turn a world's situation into what an application would ask."""
+    """Turn a world's situation into the request of an application."""
     return msgspec.convert(asked_of(situation, application), application.ASKED)
 
 
 def told(application: Application[Any], outcome: Any) -> Any:
-    """Turn a world's outcome into what an application would tell."""
+    """Turn a world's outcome into the report of an application."""
     return msgspec.convert(told_of(outcome, application), application.TOLD)
 
 
@@ -145,29 +146,29 @@ def does_as_simulated(
     preset: str, folder: pathlib.Path, restarts: bool = False,
     make: Callable[..., DeployedFederation] = DeployedFederation, **parts: Any,
 ) -> None:  # fmt: skip
-    """Check that durable members do what parties in one process do, bit for bit.
+    """Check that durable members play as parties in one process do, bit for bit.
 
     Parameters
     ----------
     preset
-        What they play.
+        Name of the preset.
     folder
-        Where their stores are to be.
+        The folder of the stores.
     restarts
-        Whether one member after the other is stopped and started on the way.
+        Whether members are stopped and started during the run, one after the other.
     make
-        Makes the members, given federation, folder and supplies.
+        A function of federation, folder and supplies that makes the members.
     **parts
-        Settings that differ from the preset's.
+        Settings that replace those of the preset.
     """
     setting = Setting(preset, **parts)
     if setting.roles is None:
         return
     supplies = setting.system.simulated_supplies(setting.plan, setting.stated, _SEED, 0)
     expected = _simulated(setting, supplies, federation_from(setting).terms)
-    found = asyncio.run(_deployed(setting, supplies, folder, restarts, make))
+    states = asyncio.run(_deployed(setting, supplies, folder, restarts, make))
     for party, state in expected.items():
-        assert found[party] == state, f"{preset}: {party} is elsewhere than in a simulation"
+        assert states[party] == state, f"{preset}: {party} is elsewhere than in a simulation"
 
 
 def _simulated(setting: Setting, supplies: Supplies, terms: Terms) -> dict[str, bytes]:
@@ -197,8 +198,8 @@ async def _deployed(
             await deployed.stop(member)
             await deployed.start(member)
             await deployed.greeted()
-    found = {
+    states = {
         federation.party_of[member]: snapshots.plain(deployed.state(member)) for member in everybody
     }
     await deployed.stop()
-    return found
+    return states

@@ -32,12 +32,12 @@ from fedbandits.systems import Simulation, System, systems
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.simulated import simulation_in
 
-#: Rounds of a game, and of what is only looked at.
+#: Rounds of a game, and rounds whose contexts alone are looked at.
 ROUNDS, LOOKS = 40, 60
 _KEY = replicate_key(11, 2)
-#: Rounding to float32 may add so much to a norm.
+#: Largest error of a norm by rounding to float32.
 _ROUNDING = 1e-6
-#: Deviations that a mean of rewards may be off: a sound world is once in 10⁹ worlds.
+#: Largest error of a mean of rewards, in deviations: more in one of 10⁹ sound worlds.
 _FAR = 6.0
 
 
@@ -65,9 +65,9 @@ def paid(environment: ContextualEnvironment, key: Key, agent: int, round_: int, 
 
 def player_in(environment: Environment) -> tuple[System[Any], str]:
     """Find a system that can play in ``environment``, and one of its presets."""
-    for found in systems():
-        if found.plays_in(type(environment)):
-            return found, next(iter(found.presets))
+    for declared in systems():
+        if declared.plays_in(type(environment)):
+            return declared, next(iter(declared.presets))
     raise AssertionError(
         f"no system plans from {environment.FACTS.__name__}: nobody can play in a "
         f"{type(environment).__name__}"
@@ -75,23 +75,23 @@ def player_in(environment: Environment) -> tuple[System[Any], str]:
 
 
 def _begin(environment: Environment, replicate: int = 0, parties: bool = False) -> Simulation:
-    """Begin a replicate with the first system that can play; by its parties where asked for."""
-    found, preset = player_in(environment)
+    """Begin a replicate of the first system that can play, compiled or played by ``parties``."""
+    declared, preset = player_in(environment)
     plan = system(preset).plan(environment, ROUNDS)
-    if parties and found.roles(plan) is not None:
-        return PartiesReplicate(found, plan, environment, 1, replicate)
-    return simulation_in(found, plan, environment, 1, replicate)
+    if parties and declared.roles(plan) is not None:
+        return PartiesReplicate(declared, plan, environment, 1, replicate)
+    return simulation_in(declared, plan, environment, 1, replicate)
 
 
 def says_what_it_is(environment: Environment) -> None:
-    """Check that the environment has a docstring, and facts of the right type that stay."""
+    """Check that the environment has a docstring, and constant facts of the right type."""
     assert (type(environment).__doc__ or "").strip(), "an environment without a docstring"
     facts = environment.facts
     assert isinstance(facts, environment.FACTS), f"facts are {type(facts).__name__}"
     assert facts == environment.facts, "facts are others when they are asked for again"
-    told, acting = environment.parties, environment.acting
-    assert facts.parties == told, f"facts say {facts.parties} parties, and there are {told}"
-    assert 1 <= acting <= told, f"{acting} of {told} parties act in a round"
+    count, acting = environment.parties, environment.acting
+    assert facts.parties == count, f"facts say {facts.parties} parties, and there are {count}"
+    assert 1 <= acting <= count, f"{acting} of {count} parties act in a round"
     assert all(environment.words)
 
 
@@ -130,7 +130,7 @@ def books_no_negative_regret(environment: Environment) -> None:
         assert run.regret.shape == run.reward.shape == (environment.parties,)
         assert np.isfinite(run.regret).all()
         assert np.isfinite(run.reward).all()
-        # Single parties may fall where one's gain is another's loss; the group's never does.
+        # Regret of a single party may fall if its gain is another's loss; the group's never does.
         assert run.regret.sum() >= before.sum() - 1e-9, "regret has fallen"
         before = run.regret.copy()
 
@@ -156,7 +156,7 @@ def draws_depend_on_their_names_alone(environment: Environment) -> None:
         return
     names = [(agent, round_) for agent in _some_agents(environment) for round_ in range(1, 6)]
 
-    def look(agent: int, round_: int) -> str:  # as text: what is not observed is NaN
+    def look(agent: int, round_: int) -> str:  # as text, because unobserved rewards are NaN
         seen = shown(environment, _KEY, agent, round_)
         reward = paid(environment, _KEY, agent, round_, 1)
         return repr((seen.features.tolist(), seen.expected.tolist(), seen.best, reward))
@@ -173,12 +173,12 @@ def tells_agents_and_replicates_apart(environment: Environment) -> None:
 
     def seen(agent: int, replicate: int) -> Floats:
         key = replicate_key(11, replicate)
-        found: list[Any] = []
+        arrays: list[Any] = []
         for round_ in range(1, LOOKS):
             look = shown(environment, key, agent, round_)
             reward = paid(environment, key, agent, round_, round_ % environment.arm_count)
-            found += [look.features.ravel(), look.expected, np.array([reward])]
-        return np.concatenate(found)
+            arrays += [look.features.ravel(), look.expected, np.array([reward])]
+        return np.concatenate(arrays)
 
     base = seen(0, 0)
     assert not np.array_equal(base, seen(0, 1)), "all replicates see the same"
@@ -187,7 +187,7 @@ def tells_agents_and_replicates_apart(environment: Environment) -> None:
 
 
 def names_persons_that_there_are(environment: Environment) -> None:
-    """Check that, if persons come again and again, each visit is of one of them, or of nobody."""
+    """Check that each visit is of a known person or of nobody, if persons come several times."""
     if not isinstance(environment, ContextualEnvironment) or environment.facts.persons is None:
         return
     world, persons = environment.open(_KEY), environment.facts.persons
@@ -215,7 +215,7 @@ def keeps_its_bounds(environment: Environment) -> None:
         assert norms.max() <= facts.context_norm * (1.0 + _ROUNDING), "a context is too long"
         reward = paid(environment, _KEY, agent, round_, arm)
         assert low <= reward <= high or np.isnan(reward), "a reward out of range"
-        if not environment.regret_is_known:  # what is not known is NaN
+        if not environment.regret_is_known:  # unknown rewards are NaN
             expected = expected[np.isfinite(expected)]
         if len(expected):
             assert low <= expected.min() <= expected.max() <= high, (
@@ -254,16 +254,16 @@ def explains_rewards_by_its_parameters(environment: Environment) -> None:
     assert truth.shape == (environment.models, environment.dimension)
     for round_ in range(1, 6):
         features, expected, _ = shown(environment, _KEY, 0, round_)
-        found = truth[0] @ features if environment.models == 1 else (truth @ features)[:, 0]
-        np.testing.assert_allclose(found, expected, atol=3e-6)
+        linear = truth[0] @ features if environment.models == 1 else (truth @ features)[:, 0]
+        np.testing.assert_allclose(linear, expected, atol=3e-6)
 
 
 def _some_agents(environment: ContextualEnvironment) -> list[int]:
-    """Choose a few agents, the last one among them."""
+    """Choose the first two agents and the last agent."""
     return sorted({0, min(1, environment.parties - 1), environment.parties - 1})
 
 
-#: All of them.
+#: All checks of the suite.
 CHECKS: tuple[Callable[[Environment], None], ...] = (
     says_what_it_is,
     survives_a_file,

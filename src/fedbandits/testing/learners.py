@@ -30,7 +30,7 @@ from fedbandits.systems.python_learners import LearnerSystem
 from fedbandits.testing.restored import MortalParty
 
 ROUNDS = 40
-#: All arms share one parameter vector; every arm has its own.
+#: Worlds with one parameter vector for all arms, and with a vector for each arm.
 WORLDS: tuple[ContextualEnvironment, ...] = (
     Linear(agents=3, dim=3, arms=4),
     Classification(agents=3, dataset="wine", components=3),
@@ -39,17 +39,17 @@ _KEY = replicate_key(5, 0)
 
 
 def learner_of(learner: type[Learner] | str) -> type[Learner]:
-    """Return the class of a learner, which may be given by the name of its preset."""
+    """Return the class of a learner, given by the class or by the name of its preset."""
     if isinstance(learner, type):
         return learner
-    found = find_preset(learner)
-    assert found is not None, f"no preset is called {learner!r}; fb.register it first"
-    assert isinstance(found, LearnerSystem), f"{learner!r} is no learner in plain Python"
-    return found.learner
+    declared = find_preset(learner)
+    assert declared is not None, f"no preset is called {learner!r}; fb.register it first"
+    assert isinstance(declared, LearnerSystem), f"{learner!r} is no learner in plain Python"
+    return declared.learner
 
 
-def _made(learner: type[Learner] | str, world: ContextualEnvironment, agent: int = 0) -> Learner:
-    """Make one agent's learner, as a run would."""
+def _learner(learner: type[Learner] | str, world: ContextualEnvironment, agent: int = 0) -> Learner:
+    """Make the learner of an agent, as a run does."""
     system = LearnerSystem(learner_of(learner))
     plan = system.plan(system.config_type(), world.facts, ROUNDS)
     return plan.make(agent)
@@ -58,7 +58,7 @@ def _made(learner: type[Learner] | str, world: ContextualEnvironment, agent: int
 def _parties(
     learner: type[Learner] | str, world: ContextualEnvironment, events: Counter[str] | None = None
 ) -> PartiesReplicate:
-    """Make agents that play; each is killed and restored at every event where these are counted."""
+    """Make a run of parties; with ``events``, agents are killed and restored at every event."""
     system = LearnerSystem(learner_of(learner))
     plan = system.plan(system.config_type(), world.facts, ROUNDS)
     if events is None:
@@ -69,7 +69,7 @@ def _parties(
 
 
 def _contexts(facts: ContextualFacts, number: int) -> Floats:
-    """Make a decision set as a learner is given it, (arms, d); it cannot be written to."""
+    """Make a read-only decision set, (arms, d), as a run gives it to a learner."""
     rows = normals(facts.arms * facts.dimension, _KEY, 0, number, Purpose.CONTEXT)
     contexts: Floats = rows.reshape(facts.arms, facts.dimension)
     contexts *= facts.context_norm / np.linalg.norm(contexts, axis=1, keepdims=True)
@@ -98,15 +98,15 @@ def _taught(learner: Learner, count: int = 12) -> Learner:
 
 
 def says_what_it_is(learner: type[Learner] | str) -> None:
-    """Check that it has a name, and a docstring, which tables show."""
-    found = learner_of(learner)
-    shown = (found.__doc__ or "").strip().partition("\n")[0]
-    assert len(shown) > 20, f"{found.__name__}: the first line of its docstring says too little"
-    assert found.NAME
+    """Check that a learner has a name, and a docstring, which tables show."""
+    kind = learner_of(learner)
+    shown = (kind.__doc__ or "").strip().partition("\n")[0]
+    assert len(shown) > 20, f"{kind.__name__}: the first line of its docstring says too little"
+    assert kind.NAME
 
 
 def plays_with_one_model_and_with_a_model_an_arm(learner: type[Learner] | str) -> None:
-    """Check that it plays with one model for all arms, and with one model for each arm."""
+    """Check that a learner plays with one model for all arms, and with one model for each arm."""
     for world in WORLDS:
         run = _parties(learner, world)
         run.advance(ROUNDS)
@@ -115,10 +115,10 @@ def plays_with_one_model_and_with_a_model_an_arm(learner: type[Learner] | str) -
 
 
 def goes_on_from_any_event(learner: type[Learner] | str) -> None:
-    """Check that, killed and restored at any event, it continues bit for bit.
+    """Check that a learner that is killed and restored at any event continues bit for bit.
 
-    So it depends only on its memory, and not on global variables, other agents or a clock. Both
-    kinds of worlds are tested.
+    So a learner depends on its memory alone, and not on global variables, other agents or a clock.
+    Both kinds of worlds are tested.
     """
     for world in WORLDS:
         events: Counter[str] = Counter()
@@ -133,10 +133,10 @@ def goes_on_from_any_event(learner: type[Learner] | str) -> None:
 def decides_for_a_row(learner: type[Learner] | str) -> None:
     """Check that a decision is the number of a row, also if fewer arms than usual are shown."""
     for world in WORLDS:
-        made = _taught(_made(learner, world))
+        agent = _taught(_learner(learner, world))
         some = (1, 2, world.arm_count) if world.models == 1 else (world.arm_count,)
         for number, arms in enumerate(some, 100):
-            chosen = made.decide(_contexts(world.facts, number)[:arms], _draws(number))
+            chosen = agent.decide(_contexts(world.facts, number)[:arms], _draws(number))
             assert isinstance(chosen, int | np.integer), f"decide returned {chosen!r}"
             assert not isinstance(chosen, bool)
             assert 0 <= chosen < arms, f"decide returned {chosen}, there are {arms} rows"
@@ -145,36 +145,36 @@ def decides_for_a_row(learner: type[Learner] | str) -> None:
 def follows_from_what_it_is_given(learner: type[Learner] | str) -> None:
     """Check that the same inputs give the same decisions; there is no clock or other randomness."""
     for world in WORLDS:
-        one, two = _taught(_made(learner, world)), _taught(_made(learner, world))
+        one, two = _taught(_learner(learner, world)), _taught(_learner(learner, world))
         assert one.dump() == two.dump(), "the same was given, and another state has come of it"
         for number in range(50, 70):
             contexts = _contexts(world.facts, number)
-            chosen = [int(each.decide(contexts, _draws(number))) for each in (one, two)]
+            chosen = [int(twin.decide(contexts, _draws(number))) for twin in (one, two)]
             assert chosen[0] == chosen[1], "the same was given, and another arm was chosen"
 
 
 def leaves_alone_what_it_is_given(learner: type[Learner] | str) -> None:
-    """Check that it does not write to given arrays, and does not keep them."""
+    """Check that a learner does not write to given arrays, and does not keep them."""
     for world in WORLDS:
-        made = _made(learner, world)
-        _taught(made)  # contexts there cannot be written to
+        agent = _learner(learner, world)
+        _taught(agent)  # contexts there cannot be written to
         contexts = np.array(_contexts(world.facts, 30))
-        arm = int(made.decide(contexts, _draws(30)))
+        arm = int(agent.decide(contexts, _draws(30)))
         context = contexts[arm].copy()
-        made.observe(context, arm, _reward(world.facts, arm))
-        before = made.dump()
+        agent.observe(context, arm, _reward(world.facts, arm))
+        before = agent.dump()
         contexts[:], context[:] = np.nan, np.nan
-        assert made.dump() == before, "it keeps an array of the caller's; copy what you keep"
+        assert agent.dump() == before, "it keeps an array of the caller's; copy what you keep"
 
 
 def shares_no_memory(learner: type[Learner] | str) -> None:
     """Check that agents share no memory: nothing is stored in the class."""
     for world in WORLDS:
-        fresh, other = _made(learner, world, 1), _made(learner, world, 1)
+        fresh, other = _learner(learner, world, 1), _learner(learner, world, 1)
         before = fresh.dump()
         _taught(other)
         assert fresh.dump() == before, "another agent's learner has changed this one"
-        assert _made(learner, world, 1).dump() == before, "a new one begins where another ended"
+        assert _learner(learner, world, 1).dump() == before, "a new one begins where another ended"
 
 
 def takes_rewards_late_and_in_any_order(learner: type[Learner] | str) -> None:
@@ -186,7 +186,7 @@ def takes_rewards_late_and_in_any_order(learner: type[Learner] | str) -> None:
         features = [np.ascontiguousarray(_contexts(world.facts, n).T) for n in range(20)]
         columns = world.facts.features_shape[1]
         waiting: list[Decision] = [
-            agent.decide(each[:, :columns].astype(np.float32)) for each in features
+            agent.decide(rows[:, :columns].astype(np.float32)) for rows in features
         ]
         for decision in reversed(waiting[1::2]):
             agent.observe(decision, _reward(world.facts, decision.action))
@@ -204,21 +204,21 @@ def releases_as_many_numbers_each_time(learner: type[Learner] | str) -> None:
     if learner_of(learner).release is Learner.release:
         return
     for world in WORLDS:
-        made = _made(learner, world)
-        first = np.array(made.release(), np.float64).reshape(-1)
-        _taught(made)
-        before = made.dump()
-        told = np.array(made.release(), np.float64).reshape(-1)
-        assert told.size == first.size > 0, f"{first.size} numbers at first, then {told.size}"
-        assert np.isfinite(told).all()
-        assert made.dump() == before, "release has changed the learner"
-        total = 2.0 * told
+        agent = _learner(learner, world)
+        first = np.array(agent.release(), np.float64).reshape(-1)
+        _taught(agent)
+        before = agent.dump()
+        second = np.array(agent.release(), np.float64).reshape(-1)
+        assert second.size == first.size > 0, f"{first.size} numbers at first, then {second.size}"
+        assert np.isfinite(second).all()
+        assert agent.dump() == before, "release has changed the learner"
+        total = 2.0 * second
         total.setflags(write=False)
-        made.receive(total)
-        _taught(made, 3)  # whoever goes on with the very array that it received cannot write to it
+        agent.receive(total)
+        _taught(agent, 3)  # a learner that keeps the received array cannot write to it
 
 
-#: All of them.
+#: All checks of the suite.
 CHECKS: tuple[Callable[[Any], None], ...] = (
     says_what_it_is,
     plays_with_one_model_and_with_a_model_an_arm,

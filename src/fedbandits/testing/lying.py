@@ -1,7 +1,7 @@
-"""A member that lies: compiled FedUCB in which what one agent sends is not what it has seen.
+"""A member that lies: compiled FedUCB in which the releases of one agent have false records.
 
-The agent decides and learns as the others do. Only what it releases is false: its noise is as it
-should be, and its records are replaced. So each lie is one that no helper and no controller sees.
+The agent decides and learns like all others. Only its releases are false: the noise is as planned,
+and the records are replaced. So no helper and no controller sees the lie.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from fedbandits.systems.feducb.loop import Replicate
 class Seen(NamedTuple):
     """Exact sums of records at a release, packed: (models, d (d + 3) / 2) each."""
 
-    own: Floats  # of the member that lies
+    own: Floats  # of the lying member
     others: Floats
     rounds: int  # so far; an agent has a record a round
 
 
-#: From sums of records and the constants of a run to what is released in place of own records.
+#: A function from sums of records and the constants of a run to the false records.
 Lie = Callable[[Seen, Constants], Floats]
 
 
 def reversed_rewards(times: float) -> Lie:
-    """Return the lie of a member that counts its own records many times, with rewards reversed."""
+    """Return a lie that counts own records many ``times``, with rewards reversed."""
 
     def lie(seen: Seen, constants: Constants) -> Floats:
         false: Floats = times * seen.own
@@ -46,7 +46,7 @@ def reversed_rewards(times: float) -> Lie:
 
 
 def other_units(times: float) -> Lie:
-    """Return what a member sends whose rewards are so many times too large; negative: reversed."""
+    """Return a lie with rewards ``times`` as large; negative factors reverse rewards."""
 
     def lie(seen: Seen, constants: Constants) -> Floats:
         false = seen.own.copy()
@@ -57,10 +57,11 @@ def other_units(times: float) -> Lie:
 
 
 def unexplored_direction(times: float) -> Lie:
-    """Return the lie of a member that makes up records where others have fewest.
+    """Return a lie with records in the direction in which others have fewest.
 
-    In each model all of its records, many times, are as long as can be, along the direction of the
-    others' smallest eigenvalue. Their reward is the largest, against what others found there.
+    In each model there are ``times`` the own records, of the largest norm, along the direction of
+    the others' smallest eigenvalue. Their reward is the largest, with the sign against the others'
+    estimate.
     """
 
     def lie(seen: Seen, constants: Constants) -> Floats:
@@ -79,29 +80,29 @@ def unexplored_direction(times: float) -> Lie:
 
 
 class LyingReplicate(Replicate):
-    """A replicate of FedUCB with a controller, the first agent of which lies.
+    """A replicate of FedUCB with a controller, in which the first agent lies.
 
     Parameters
     ----------
     plan, environment, seed, replicate
-        What is played, where, and the two numbers that name the random draws.
+        The plan, the world, and the two numbers that name the random draws.
     lie
-        What the first agent releases.
+        The lie of the first agent.
     """
 
     def __init__(
         self, plan: AgentsPlan, environment: ContextualEnvironment, seed: int, replicate: int,
         lie: Lie,
     ) -> None:  # fmt: skip
-        self._lie: Lie | None = None  # nothing is released before the first round
+        self._lie: Lie | None = None  # no releases before the first round
         super().__init__(plan, environment, seed, replicate)
         self._lie, self._limits = lie, Limits(plan)
-        #: How many sums the limits of messages would have refused. Here they count all the same.
+        #: Number of sums that the limits of messages would have refused. Here they count too.
         self.refused = 0
 
     @property
     def regret_of_others(self) -> Floats:
-        """(parties - 1,) cumulative regret of all but the member that lies."""
+        """(parties - 1,) cumulative regret of all but the lying member."""
         return self.regret[1:]
 
     def _run_until(self, stop: int) -> None:
@@ -111,7 +112,7 @@ class LyingReplicate(Replicate):
             self._end_batch(end)
 
     def _end_batch(self, end: int) -> None:
-        """Let all release what they have, but the first what it pretends to have."""
+        """Let all agents release their records, but the first agent its false ones."""
         assert self._lie is not None
         statistic, before = self.state.statistic, self.syncs
         true = statistic[0].copy()
@@ -122,10 +123,10 @@ class LyingReplicate(Replicate):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Let the first agent go on from its true records, and hold the sum to its limits."""
+        """Let the first agent go on from its true records, and check the limits of the sum."""
         constants, state = self.plan.constants, self.state
         released = self._scratch[0].released
-        state.faults[:] = 0  # of an agent whose records are no sum
+        state.faults[:] = 0  # false records may be no sum of records
         if constants.own_view:
             state.faults[:, 0] = load_own_views(constants, state, released)
         try:

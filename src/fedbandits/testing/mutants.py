@@ -1,9 +1,8 @@
-"""Messages that are almost right: whatever reaches a party, it takes it or refuses it by name.
+"""Messages that are almost right, which a party must take, or refuse with a named error.
 
-Mutants are made of messages that honest parties send, so they get past the first checks. Every
-field is changed to what its type allows and a protocol does not: numbers to their extremes,
-statistics to absurd ones, lists to other lengths, names to other names. Encoded bytes are flipped,
-cut and joined.
+Mutants are made from messages of honest parties, so they pass the first checks. A field gets a
+value that its type allows and the protocol does not: an extreme number, absurd statistics, a list
+of another length, another name. Encoded bytes are flipped, cut and joined.
 """
 
 from __future__ import annotations
@@ -35,25 +34,25 @@ class Draws:
         self._seed, self._drawn = seed, 0
 
     def bytes(self, count: int) -> bytes:
-        """Draw so many bytes."""
+        """Draw ``count`` bytes."""
         self._drawn += 1
         return hashlib.shake_128(f"{self._seed} {self._drawn}".encode()).digest(count)
 
     def below(self, limit: int) -> int:
-        """Draw a number from 0 below a limit."""
+        """Draw a number from 0 to ``limit`` - 1."""
         return int.from_bytes(self.bytes(8), "big") % limit
 
 
 class Mutants:
-    """Draws mutants of messages, the same ones for the same seed."""
+    """Mutants of messages, the same for the same seed."""
 
     def __init__(self, codec: Codec, seed: int) -> None:
         self._codec, self._draws = codec, Draws(seed)
-        #: Messages seen lately: fields of one are put into another.
+        #: Recent messages, whose fields are put into others.
         self._seen: list[Message] = []
 
     def of(self, message: Message, count: int) -> Iterator[bytes]:
-        """Draw so many mutants of a message, encoded."""
+        """Draw ``count`` mutants of a message, encoded."""
         self._seen = [*self._seen[-20:], message]
         for _ in range(count):
             yield self._one(message)
@@ -92,14 +91,14 @@ class Mutants:
         return self._stranger(value)
 
     def _stranger(self, value: Any) -> Any:
-        """Pick the same struct of another message, if there is one."""
-        found = [
+        """Pick a struct of the same type from a recent message, if there is one."""
+        others = [
             getattr(message, name)
             for message in self._seen
             for name in message.__struct_fields__
             if isinstance(getattr(message, name), type(value))
         ]
-        return self._pick(found or [value])
+        return self._pick(others or [value])
 
     def _other_list(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         if not values or self._draws.below(3) == 0:
@@ -125,7 +124,7 @@ class Mutants:
         return numbers.tobytes()
 
     def _garbled(self, data: bytes) -> bytes:
-        """Flip a bit of bytes, cut them, make them longer, or put others in between."""
+        """Flip a bit, cut the bytes, or insert other bytes."""
         at = self._draws.below(len(data) + 1)
         kind = self._draws.below(4)
         if kind == 0 and at < len(data):
@@ -139,26 +138,26 @@ class Mutants:
 
 
 class AttackedParty:
-    """Stands for a party; before each message that it receives, a twin is given mutants of it.
+    """Stand-in for a party whose twin receives mutants of each message before the party.
 
-    ``make`` makes the party anew, as a restarted process would. ``counts`` are how many mutants of
-    each message, by the role that receives it. What became of them is added to ``found``, as
-    ``Role: outcome or error``.
+    ``make`` makes the party anew, as a restarted process does. ``counts`` are the mutants of each
+    message, by the role of the receiver. ``outcomes`` counts their outcomes, as ``Role: outcome or
+    error``.
     """
 
     def __init__(
         self, make: Callable[[], Party[Any]], codec: Codec, mutants: Mutants,
-        counts: Mapping[str, int], found: Counter[str],
+        counts: Mapping[str, int], outcomes: Counter[str],
     ) -> None:  # fmt: skip
         self._party, self._make, self._twin = make(), make, make()
-        self._codec, self._mutants, self._found = codec, mutants, found
+        self._codec, self._mutants, self._outcomes = codec, mutants, outcomes
         self._count = counts[self._party.role]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._party, name)
 
     def receive_bytes(self, data: bytes, link: str) -> Receipt:
-        """Give a twin the mutants, then the party the message."""
+        """Give the mutants to the twin, then the message to the party."""
         saved = self._party.dump()
         self._twin.load(saved)
         for mutant in self._mutants.of(self._codec.decode(data), self._count):
@@ -176,15 +175,15 @@ class AttackedParty:
             require_untouched(saved, self._twin.dump(), link, receipt)
             self._twin.load(saved)
         kind = type(receipt.why).__name__ if outcome == "refused" else outcome
-        self._found[f"{type(self._party).__name__}: {kind}"] += 1
+        self._outcomes[f"{type(self._party).__name__}: {kind}"] += 1
 
 
 def require_untouched(before: bytes, after: bytes, link: str, receipt: Receipt) -> None:
-    """Check that what was not taken has changed nothing but the numbers of its link."""
-    saved, found = snapshots.decode(Dump, before), snapshots.decode(Dump, after)
-    assert bytes(found.state) == bytes(saved.state), f"{receipt.outcome}, yet the state changed"
+    """Check that a message that was not taken has changed the numbers of its link alone."""
+    saved, reached = snapshots.decode(Dump, before), snapshots.decode(Dump, after)
+    assert bytes(reached.state) == bytes(saved.state), f"{receipt.outcome}, yet the state changed"
     for peer, kept in saved.links.items():
-        now, was = found.links[peer], kept
+        now, was = reached.links[peer], kept
         if peer == link:
             was = msgspec.structs.replace(was, received=now.received, ahead=now.ahead)
             if receipt.outcome == "early":
@@ -194,7 +193,7 @@ def require_untouched(before: bytes, after: bytes, link: str, receipt: Receipt) 
                     was, sent=now.sent, told=now.told, differs=now.differs
                 )
         assert now == was, f"{receipt.outcome}, yet the link of {peer} changed"
-    used_up = found.links[link].received - saved.links[link].received
+    used_up = reached.links[link].received - saved.links[link].received
     assert 0 <= used_up <= (receipt.outcome == "refused")
 
 

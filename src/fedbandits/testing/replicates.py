@@ -39,7 +39,7 @@ def simulate(
     seed, replicate
         Together they determine all random draws.
     threads
-        Largest number of threads. Results do not depend on it.
+        Largest number of threads. Results do not depend on the number.
     """
     plan = plan_of(config, environment, rounds)
     return simulation_in(system_of(config), plan, environment, seed, replicate, threads)
@@ -50,9 +50,9 @@ def federate(
     route: Route | None = None, supplies: Supplies | None = None, lenient: bool = False,
     watch: Watcher | None = None,
 ) -> PartiesReplicate:  # fmt: skip
-    """Make a replicate that parties play by exchanging messages, before its first round.
+    """Make a replicate that parties play by messages, before its first round.
 
-    It gives the same results as :func:`simulate`.
+    Its results are the same as those of :func:`simulate`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Resources of parties in memory: everything that they have between machines, but a folder."""
+"""Resources of parties in memory: noise, keys and own settings, without a folder."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fedbandits.privacy.ledger import Ledger, LedgeredNoise, whole_budget
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.systems import System
 
-#: Made once for all tests of a process: a key of 3072 bits takes seconds.
+#: One key for all tests of a process: a key of 3072 bits takes seconds.
 _paillier_key = functools.cache(paillier.generate)
 
 
 class FederationResources:
-    """The parties of one federation, each with resources of its own; what they draw is kept.
+    """The resources of the parties of one federation, with a ledger that keeps their noise.
 
-    The ledger charges for noise and keeps it: an account for each party that asks for noise.
-    ``own`` is what a party's settings have under ``[own]``, by role and place.
+    The ledger has an account for each party that asks for noise, and charges for the noise. ``own``
+    is the table ``[own]`` of a party's settings, by role and place.
     """
 
     def __init__(
@@ -34,12 +34,12 @@ class FederationResources:
         self._own, self._resources = own or {}, dict[tuple[str, int], MemoryResources]()
 
     def of(self, role: str, place: int) -> MemoryResources:
-        """Return one party's resources; the same whenever it is asked for, as a folder is."""
+        """Return the resources of a party, the same at every call, as a folder would have them."""
         own = self._own.get((role, place), {})
         return self._resources.setdefault((role, place), MemoryResources(self, role, place, own))
 
     def supply(self, role: str, place: int) -> Any:
-        """Make what a party brings, asked for as by a process that starts."""
+        """Make the noise and keys of a party, as a process that starts does."""
         return self.system.supply(self.plan, role, place, self.of(role, place))
 
 
@@ -54,7 +54,7 @@ class MemoryResources:
         self.secrets: dict[str, bytes] = {}
 
     def noise(self, event: Any, stream: str = "releases") -> LedgeredNoise:
-        """Make noise of the operating system's randomness, behind the ledger."""
+        """Make secure noise that the ledger charges for."""
         ledger = self._workplace.ledger
         claim = self._workplace.system.claim(self._workplace.plan)
         with ledger.begin() as connection:
@@ -64,17 +64,17 @@ class MemoryResources:
         return LedgeredNoise(ledger, self.party, stream, event, SecureNoise(), replays=True)
 
     def secret(self, name: str, in_state: bool = False) -> bytes:
-        """Return a secret, drawn when it is first asked for."""
+        """Return a secret, drawn at the first call."""
         del in_state
         return self.secrets.setdefault(name, secrets.token_bytes(32))
 
     def shared(self, name: str, in_state: bool = False) -> bytes:
-        """Return the maker's secret, if the system hands it to this party."""
+        """Return the maker's secret, if the system hands the secret to this party."""
         del in_state
-        for each in self._workplace.system.shared(self._workplace.plan):
-            if each.name == name and each.is_taken_by(self._role, self._place):
-                maker = self._workplace.of(each.maker, each.place)
-                return each.gift(maker.secret(name), self.party)
+        for shared in self._workplace.system.shared(self._workplace.plan):
+            if shared.name == name and shared.is_taken_by(self._role, self._place):
+                maker = self._workplace.of(shared.maker, shared.place)
+                return shared.gift(maker.secret(name), self.party)
         raise LocalProtocolError(f"{self.party}: is given no secret called {name!r}")
 
     def paillier(self, bits: int) -> Any:
@@ -82,7 +82,7 @@ class MemoryResources:
         return _paillier_key(bits)
 
     def own(self, name: str) -> Any:
-        """Return what was given under that name."""
+        """Return an own setting by name."""
         if name not in self._own:
             raise ConfigError(f"own.{name}: missing")
         return self._own[name]

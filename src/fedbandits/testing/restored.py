@@ -1,8 +1,8 @@
-"""Parties that are killed at every event, and restored from what they had saved.
+"""Parties that are killed at every event, and restored from their saved state.
 
-A party is saved before each event. After the event it is thrown away; a new one is made as a
-restarted process would, loads what was saved and is given the event again. It must do the same and
-come to the same state, bit for bit; it is the one that goes on.
+A party is saved before each event. After the event the party is dropped. A new party is made, as a
+restarted process does, loads the saved state, and takes the event again. The new party must give
+the same answer and reach the same state, bit for bit, and then goes on.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _EVENTS = (
 
 
 class MortalParty:
-    """Stands for a party in its place, and for the one that is restored after it.
+    """Stand-in for a party that is killed and restored at every event.
 
-    ``make`` makes the party anew, as a restarted process would. ``events`` counts events by role
-    and kind.
+    ``make`` makes the party anew, as a restarted process does. ``events`` counts events by role and
+    kind.
     """
 
     def __init__(self, make: Callable[[], Party[Any]], events: Counter[str]) -> None:
@@ -64,16 +64,16 @@ class MortalParty:
         return second
 
 
-def alike(one: Any, other: Any) -> bool:
-    """Tell whether two answers of a party are the same, arrays included."""
-    if isinstance(one, np.ndarray):
-        return bool(np.array_equal(one, other))
-    return repr(one) == repr(other)
+def alike(first: Any, second: Any) -> bool:
+    """Tell whether two answers of a party are equal, arrays included."""
+    if isinstance(first, np.ndarray):
+        return bool(np.array_equal(first, second))
+    return repr(first) == repr(second)
 
 
 @contextmanager
 def repeated_secrets(number: int) -> Iterator[None]:
-    """Let the operating system's random bytes be the same each time for the same number."""
+    """Replace the operating system's random bytes by bytes that follow from ``number``."""
     drawn = 0
 
     def token_bytes(count: int | None = None) -> bytes:

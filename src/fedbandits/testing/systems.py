@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import math
 import pathlib
+import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import msgspec
@@ -24,36 +27,42 @@ from fedbandits.environments import Environment
 from fedbandits.errors import WrongTypeError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.trace import ReplicateTrace
+from fedbandits.federation.acting import ActingParty
+from fedbandits.federation.events import Decision
+from fedbandits.federation.links import Receipt
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
+from fedbandits.federation.roles import Supplies
 from fedbandits.federation.seats import routes
 from fedbandits.privacy.noise_check import check_noise
+from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise
 from fedbandits.privacy.sensitivity_check import check_sensitivity
+from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.settings.experiment import Experiment, system
-from fedbandits.systems import Simulation, find_preset
-from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems import Simulation, System, find_preset
+from fedbandits.systems.base import PartiesReplicate, Plan
 from fedbandits.systems.party_games import paired_games
 from fedbandits.systems.terms import terms_of
-from fedbandits.testing.message_times import Watch
 from fedbandits.testing.mutants import AttackedParty, Mutants
 from fedbandits.testing.restored import MortalParty
 from fedbandits.testing.worlds import small_world
 
-#: Long enough that every preset syncs, or has every reason to.
+#: Rounds of a run, enough for a sync of every preset.
 ROUNDS = 60
+_PACKAGE = str(pathlib.Path(__file__).parents[1])
 
 
 def _begin(preset: str, replicate: int = 0, threads: int = 1) -> Simulation:
-    found, plan, world = _setting(preset)
-    simulation: Simulation = found.simulate(plan, world, 1, replicate, threads)
+    declared, plan, world = _setting(preset)
+    simulation: Simulation = declared.simulate(plan, world, 1, replicate, threads)
     return simulation
 
 
 def _setting(preset: str) -> tuple[Any, Any, Environment]:
-    found = find_preset(preset)
-    assert found is not None, f"no preset is called {preset!r}"
-    world = small_world(found)
-    return found, system(preset).plan(world, ROUNDS), world
+    declared = find_preset(preset)
+    assert declared is not None, f"no preset is called {preset!r}"
+    world = small_world(declared)
+    return declared, system(preset).plan(world, ROUNDS), world
 
 
 def _standing(run: Any) -> tuple[Any, ...]:
@@ -67,15 +76,15 @@ def _reported(run: Simulation) -> dict[str, list[float]]:
 
 def says_what_it_is(preset: str) -> None:
     """Check that a preset has a description, and its system names its paper."""
-    found, _, _ = _setting(preset)
-    assert len(found.presets[preset].description) > 20
-    assert found.paper
+    declared, _, _ = _setting(preset)
+    assert len(declared.presets[preset].description) > 20
+    assert declared.paper
 
 
 def claims_something_definite(preset: str) -> None:
-    """Check that the claim says what is protected, from whom, and what is not."""
-    found, plan, _ = _setting(preset)
-    stated = found.claim(plan)
+    """Check that the claim names the unit, the observers, and the limits of protection."""
+    declared, plan, _ = _setting(preset)
+    stated = declared.claim(plan)
     assert stated.unit
     assert stated.from_whom
     assert stated.not_protected
@@ -86,8 +95,8 @@ def claims_something_definite(preset: str) -> None:
 
 def claims_what_was_asked_for(preset: str) -> None:
     """Check that a private system claims no larger ε than its ``epsilon``, at its ``delta``."""
-    found, plan, _ = _setting(preset)
-    stated, asked = found.claim(plan), getattr(plan.config, "epsilon", None)
+    declared, plan, _ = _setting(preset)
+    stated, asked = declared.claim(plan), getattr(plan.config, "epsilon", None)
     if asked is None or not (stated.is_private and 0.0 < stated.mu < math.inf):
         return
     largest = max(asked) if isinstance(asked, tuple | list) else asked
@@ -99,20 +108,20 @@ def claims_what_was_asked_for(preset: str) -> None:
 
 def agrees_on_no_seed(preset: str) -> None:
     """Check that the terms are plain values without a seed, the same for all replicates."""
-    found, plan, _ = _setting(preset)
-    if found.roles(plan) is None:
+    declared, plan, _ = _setting(preset)
+    if declared.roles(plan) is None:
         return
-    terms = terms_of(found, plan, "secure")
+    terms = terms_of(declared, plan, "secure")
     agreed = msgspec.to_builtins(terms)
     assert agreed["schedule"]["rounds"] == ROUNDS
-    assert terms.difference(terms_of(found, plan, "secure").content) is None
-    simulated = terms_of(found, plan, "simulated").content
+    assert terms.difference(terms_of(declared, plan, "secure").content) is None
+    simulated = terms_of(declared, plan, "simulated").content
     assert terms.difference(simulated) == ("noise", "secure", "simulated")
     assert not any("seed" in key or "replicate" in key for key in _keys(agreed, inside="graph"))
 
 
 def _keys(table: Any, inside: str) -> set[str]:
-    """List all keys in nested tables, but those below ``inside``: a graph has its own seed."""
+    """List all keys in nested tables, except keys below ``inside``: a graph has its own seed."""
     if isinstance(table, dict):
         below = [_keys(value, inside) for key, value in table.items() if key != inside]
         return set(table).union(*below)
@@ -123,19 +132,19 @@ def _keys(table: Any, inside: str) -> set[str]:
 
 def is_determined_by_seed_and_replicate(preset: str) -> None:
     """Check that seed and replicate determine the run, and others give another run."""
-    one, two, other = _begin(preset), _begin(preset), _begin(preset, replicate=1)
-    for run in (one, two, other):
+    first, again, other = _begin(preset), _begin(preset), _begin(preset, replicate=1)
+    for run in (first, again, other):
         run.advance(ROUNDS)
-    assert _standing(one) == _standing(two)
-    assert _standing(one) != _standing(other)
+    assert _standing(first) == _standing(again)
+    assert _standing(first) != _standing(other)
 
 
 def does_not_depend_on_threads(preset: str) -> None:
     """Check that results do not depend on the number of threads."""
-    one, several = _begin(preset), _begin(preset, threads=2)
-    for run in (one, several):
+    single, several = _begin(preset), _begin(preset, threads=2)
+    for run in (single, several):
         run.advance(ROUNDS)
-    assert _standing(one) == _standing(several)
+    assert _standing(single) == _standing(several)
 
 
 def reports_what_is_cumulative(preset: str) -> None:
@@ -152,13 +161,13 @@ def reports_what_is_cumulative(preset: str) -> None:
 
 
 def adds_its_planned_noise(preset: str, scale: float = 1.0) -> None:
-    """Check that every number that a party releases has the noise that the claim needs.
+    """Check that every released number has the noise that the claim needs.
 
-    It is compared with the draws that it is made of, in ``scale`` times as many runs as usual.
+    The noise of a number is compared with its draws, in ``scale`` times the usual runs.
     """
-    found, plan, world = _setting(preset)
-    checks = found.noise_checks(plan, world)
-    assert checks or not 0.0 < found.claim(plan).mu < math.inf, "noise that nobody can check"
+    declared, plan, world = _setting(preset)
+    checks = declared.noise_checks(plan, world)
+    assert checks or not 0.0 < declared.claim(plan).mu < math.inf, "noise that nobody can check"
     for numbers in checks:
         finding = check_noise(numbers, scale=scale)
         assert finding.right, f"{finding.looks_at}: {finding.named}"
@@ -166,8 +175,8 @@ def adds_its_planned_noise(preset: str, scale: float = 1.0) -> None:
 
 def moves_no_further_than_charged(preset: str, scale: float = 1.0) -> None:
     """Check that a record moves releases as far as charged, for ``scale`` of the usual records."""
-    found, plan, world = _setting(preset)
-    claim, games = found.claim(plan), found.games(plan, world)
+    declared, plan, world = _setting(preset)
+    claim, games = declared.claim(plan), declared.games(plan, world)
     assert games or not 0.0 < claim.epsilon_contents < math.inf, "a claim that no game attacks"
     for paired in paired_games(games):
         if (claim.holds_for, paired.neighbours) == ("fixed log", "interactive"):
@@ -177,23 +186,23 @@ def moves_no_further_than_charged(preset: str, scale: float = 1.0) -> None:
 
 
 def does_what_its_claim_rests_on(preset: str) -> None:
-    """Check what a claim rests on beside noise: masks, members of sums, visits that count."""
-    found, plan, world = _setting(preset)
-    for check in found.protocol_checks(plan, world):
+    """Check further conditions of a claim: masks, members of sums, visits that count."""
+    declared, plan, world = _setting(preset)
+    for check in declared.protocol_checks(plan, world):
         _, wrong = check.play()
         assert not wrong, f"{check.looks_at}: {'; '.join(wrong)}"
 
 
 def spends_within_its_claim(preset: str) -> None:
     """Check that the ε that a run has spent is at most the claimed ε of contents."""
-    found, plan, _ = _setting(preset)
+    declared, plan, _ = _setting(preset)
     run = _begin(preset)
     run.advance(ROUNDS)
-    assert run.epsilon <= found.claim(plan).epsilon_contents * (1 + 1e-12)
+    assert run.epsilon <= declared.claim(plan).epsilon_contents * (1 + 1e-12)
 
 
 def survives_save_and_load(preset: str) -> None:
-    """Check that a replicate that is saved and loaded continues bit for bit, if it can be."""
+    """Check that a saved and loaded replicate continues bit for bit, if replicates are saved."""
     run, resumed = _begin(preset), _begin(preset)
     if run.state is None:
         return
@@ -216,24 +225,24 @@ def survives_save_and_load(preset: str) -> None:
 
 def goes_on_from_any_event(preset: str) -> None:
     """Check that a party that is killed and restored at any event continues bit for bit."""
-    found, plan, world = _setting(preset)
-    if found.roles(plan) is None:
+    declared, plan, world = _setting(preset)
+    if declared.roles(plan) is None:
         return
     events: Counter[str] = Counter()
-    smooth = PartiesReplicate(found, plan, world, 1, 0)
+    smooth = PartiesReplicate(declared, plan, world, 1, 0)
     rough = PartiesReplicate(
-        found, plan, world, 1, 0, embody=lambda make: MortalParty(make, events)
+        declared, plan, world, 1, 0, embody=lambda make: MortalParty(make, events)
     )
-    rounds = _rounds_of_all_messages(found, plan, world)
+    rounds = _rounds_of_all_messages(declared, plan, world)
     for run in (smooth, rough):
         run.advance(rounds)
     assert _standing(smooth) == _standing(rough)
     assert events.total() >= rounds
 
 
-def _rounds_of_all_messages(found: Any, plan: Any, world: Environment) -> int:
-    """Return how many rounds have messages of all kinds that there are: a third, two, or all."""
-    run = PartiesReplicate(found, plan, world, 1, 0)
+def _rounds_of_all_messages(declared: Any, plan: Any, world: Environment) -> int:
+    """Return the first third of the rounds, the first two, or all: with messages of all types."""
+    run = PartiesReplicate(declared, plan, world, 1, 0)
     kinds: dict[int, set[type[Message]]] = {}
     for stop in (ROUNDS // 3, 2 * ROUNDS // 3, ROUNDS):
         run.advance(stop)
@@ -243,8 +252,8 @@ def _rounds_of_all_messages(found: Any, plan: Any, world: Environment) -> int:
 
 def refuses_mutants_without_a_trace(preset: str) -> None:
     """Check that a changed message is taken, or refused with an error and no other change."""
-    found, plan, world = _setting(preset)
-    roles = found.roles(plan)
+    declared, plan, world = _setting(preset)
+    roles = declared.roles(plan)
     if roles is None:
         return
     outcomes: Counter[str] = Counter()
@@ -253,8 +262,8 @@ def refuses_mutants_without_a_trace(preset: str) -> None:
     def embody(make: Callable[[], Party[Any]]) -> Any:
         return AttackedParty(make, roles.codec, mutants, counts, outcomes)
 
-    smooth = PartiesReplicate(found, plan, world, 1, 0)
-    attacked = PartiesReplicate(found, plan, world, 1, 0, embody=embody)
+    smooth = PartiesReplicate(declared, plan, world, 1, 0)
+    attacked = PartiesReplicate(declared, plan, world, 1, 0, embody=embody)
     for run in (smooth, attacked):
         run.advance(ROUNDS)
     assert _standing(smooth) == _standing(attacked)
@@ -264,14 +273,14 @@ def refuses_mutants_without_a_trace(preset: str) -> None:
 def is_played_alike_by_parties(preset: str) -> None:
     """Check that parties that exchange messages report the same as the simulation.
 
-    They do so round by round. Every message is sent between the roles that the table of messages
+    Both agree round by round. Every message is sent between the roles that the table of messages
     allows.
     """
-    found, plan, world = _setting(preset)
-    roles = found.roles(plan)
+    declared, plan, world = _setting(preset)
+    roles = declared.roles(plan)
     if roles is None:
         return
-    compiled, parties = _begin(preset), PartiesReplicate(found, plan, world, 1, 0)
+    compiled, parties = _begin(preset), PartiesReplicate(declared, plan, world, 1, 0)
     for stop in range(1, ROUNDS + 1):
         compiled.advance(stop)
         parties.advance(stop)
@@ -283,11 +292,11 @@ def is_played_alike_by_parties(preset: str) -> None:
 
 
 def takes_nothing_but_messages(preset: str) -> None:
-    """Check that whatever is no message raises a named error and changes nothing."""
-    found, plan, world = _setting(preset)
-    if found.roles(plan) is None:
+    """Check that objects that are no messages raise a named error and change nothing."""
+    declared, plan, world = _setting(preset)
+    if declared.roles(plan) is None:
         return
-    run = PartiesReplicate(found, plan, world, 1, 0)
+    run = PartiesReplicate(declared, plan, world, 1, 0)
     run.advance(ROUNDS // 2)
     for party in run.network.parties.values():
         for thing in (None, b"", "text", 3, [], {}, Message, object()):
@@ -309,27 +318,116 @@ def _refused(party: Any, thing: Any) -> None:
         raise AssertionError(f"{party.name} took a {type(thing).__name__}")
 
 
+class Watch:
+    """Watch over the releases of parties whose noise is drawn as in a deployment.
+
+    The parties play a ``replicate`` of the ``plan`` of a ``system`` in a ``world``.
+    """
+
+    def __init__(self, system: System[Any], plan: Plan, world: Environment, replicate: int) -> None:
+        #: Functions that were called before each release left.
+        self.releases: list[tuple[str, ...]] = []
+        #: Whether a party is ending a round.
+        self.ending = False
+        self._key, self._samples = replicate_key(1, replicate), 0
+        stage = world.stage(self._key)
+        simulated = system.simulated_supplies(plan, stage.world, 1, replicate)
+        self.run = PartiesReplicate(
+            system, plan, world, 1, replicate, supplies=self._deployed(simulated)
+        )
+        self._folders = (_PACKAGE, _folder_of(system))
+        for player in self.run.players:
+            self._watch(player)
+
+    def _deployed(self, simulated: Supplies) -> Supplies:
+        def supply(role: str, place: int) -> Any:
+            own = simulated(role, place)
+            return own._replace(noise=SecureNoise(self._sample)) if hasattr(own, "noise") else own
+
+        return supply
+
+    def _sample(self, count: int) -> list[int]:
+        assert not self.ending, "noise was drawn while a release was waited for"
+        self._samples += 1  # of the whole federation: no two parties share noise
+        drawn = normals(count, self._key, 0, self._samples, Purpose.PRIVACY_NOISE)
+        return [int(z) for z in drawn * 2.0**GRID_BITS]
+
+    def _watch(self, player: ActingParty[Any]) -> None:
+        end_round = player.end_round
+
+        def ended(round_: int) -> Any:
+            calls: list[str] = []
+            self.ending = True
+            with calls_noted(calls, self._folders):
+                messages = end_round(round_)
+            self.ending = False
+            if messages:
+                self.releases.append(tuple(calls))
+            return messages
+
+        player.end_round = ended  # type: ignore[method-assign]
+        observe, receive_bytes = player.observe, player.receive_bytes
+
+        def observed(decision: Decision, outcome: Any) -> list[Message]:
+            messages = observe(decision, outcome)
+            assert not messages, f"{player.name} sends something when it learns of an outcome"
+            return messages
+
+        def received(data: bytes, link: str) -> Receipt:
+            receipt = receive_bytes(data, link)
+            assert not receipt.outgoing, f"{player.name} sends something when it is told something"
+            return receipt
+
+        player.observe, player.receive_bytes = observed, received  # type: ignore[method-assign]
+
+
+def _folder_of(system: System[Any]) -> str:
+    """Return the folder of a system's code, which may be outside this package."""
+    file = getattr(sys.modules.get(type(system).__module__), "__file__", None) or _PACKAGE
+    return str(pathlib.Path(file).parent)
+
+
+@contextmanager
+def calls_noted(calls: list[str], folders: tuple[str, ...] = (_PACKAGE,)) -> Iterator[None]:
+    """Collect the names of all functions, Python's and C's, that code in some folders calls."""
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        if not frame.f_code.co_filename.startswith(folders):
+            return
+        if event == "call":
+            calls.append(f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}")
+        elif event == "c_call":
+            calls.append(str(getattr(argument, "__qualname__", argument)))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
 def releases_as_soon_as_a_round_is_over(preset: str) -> None:
     """Check that a private party sends its releases as soon as a round is over.
 
-    It sends nothing at any other event. It draws no noise while a release waits to be sent. For all
-    data it calls the same functions in the same order.
+    The party sends nothing at any other event. It draws no noise while a release waits to be sent.
+    For all data it calls the same functions in the same order.
     """
-    found, plan, world = _setting(preset)
-    claim = found.claim(plan)
-    if found.roles(plan) is None or not (claim.is_private and claim.events):
+    declared, plan, world = _setting(preset)
+    claim = declared.claim(plan)
+    if declared.roles(plan) is None or not (claim.is_private and claim.events):
         return
     seen = []
     for replicate in (0, 1, 2):
-        watch = Watch(found, plan, world, replicate)
+        watch = Watch(declared, plan, world, replicate)
         watch.run.advance(ROUNDS)
         assert watch.releases
         seen.append(watch.releases)
-    _, one, other = seen  # the first one compiles what is called
-    assert one == other
+    _, second, third = seen  # the first run compiles kernels
+    assert second == third
 
 
-#: All of them.
+#: All checks of the suite.
 CHECKS: tuple[Callable[[str], None], ...] = (
     says_what_it_is,
     claims_something_definite,

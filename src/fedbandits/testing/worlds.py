@@ -1,4 +1,4 @@
-"""A small world of every kind, in which contract suites play whatever plans from its facts."""
+"""A small world for each kind of facts, in which contract suites play systems."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from fedbandits.errors import ConfigError
 from fedbandits.facts import Facts
 from fedbandits.systems import System
 
-#: One for each kind of facts; :func:`register_small_world` adds others.
+#: A world for each kind of facts; :func:`register_small_world` adds others.
 SMALL_WORLDS: dict[type[Facts], Environment] = {
     world.FACTS: world
     for world in (
         Linear(agents=3, dim=3, arms=4),
         Bernoulli(arms=4),
-        # Regret and reward can only grow where the benchmark is exact and units earn their cost.
+        # With an exact benchmark and units that earn their cost, regret and reward only grow.
         Procurement(agents=3, producers=5, revenue=4.0, benchmark="exact"),
         Clustered(users=7, clusters=2, servers=3, dim=3, items=4),
     )
@@ -25,7 +25,7 @@ SMALL_WORLDS: dict[type[Facts], Environment] = {
 def register_small_world(world: Environment) -> None:
     """Register the world in which suites play systems that plan from facts of a new kind.
 
-    Whoever brings an environment with facts of its own kind calls this once, before the suites.
+    Authors of an environment with a new kind of facts call this function once, before the suites.
 
     Parameters
     ----------
@@ -35,18 +35,18 @@ def register_small_world(world: Environment) -> None:
     Raises
     ------
     ConfigError
-        If there is another world for this kind of facts already.
+        If another world is registered for this kind of facts.
     """
-    there = SMALL_WORLDS.setdefault(world.FACTS, world)
-    if there != world:
+    known = SMALL_WORLDS.setdefault(world.FACTS, world)
+    if known != world:
         raise ConfigError(
-            f"register_small_world: worlds with {world.FACTS.__name__} are played as {there!r} "
+            f"register_small_world: worlds with {world.FACTS.__name__} are played as {known!r} "
             "already; one for each kind of facts is enough"
         )
 
 
 def small_world(system: System[Any]) -> Environment:
-    """Return a world that a system can play in; raises ConfigError if there is none."""
+    """Return a world that ``system`` plays in; raises ConfigError without such a world."""
     for world in SMALL_WORLDS.values():
         if system.plays_in(type(world)):
             return world

@@ -1,4 +1,4 @@
-"""Advice: values that were tried, and in words from which of them on it pays."""
+"""Advice: the tried values, and in words those from which collaboration pays."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ import msgspec
 
 from fedbandits.environments.base import Words
 
-#: What is varied: the number of parties, or ε.
+#: The varied key: the number of parties, or ε.
 Axis = Literal["parties", "epsilon"]
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """One value that was tried."""
+    """A tried value."""
 
     value: float  # the value of the key
     epsilon: float  # the ε that accounting supports there
     parties: int  # number of parties there
     replicates: int  # number of replicates that both systems have finished
     unit: str  # unit of ``saves``
-    saves: float  # mean of what the private system saves beside learning alone
-    #: Half the width of its 95% interval; None if too little is known for one.
+    saves: float  # mean loss that the private system saves beside learning alone
+    #: Half the width of its 95% interval; None with too few replicates.
     half_width: float | None
-    share: float | None  # ``saves`` as a share of what learning alone loses. None if that is 0
-    #: Whether the whole interval is on the good side; False if it is on the other, else None.
+    share: float | None  # ``saves`` as a share of the loss of learning alone; None if that is 0
+    #: True if the whole interval is above 0, False if it is below, None if it contains 0.
     pays: bool | None
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """All values of one key that were tried, in ascending order."""
+    """The tried values of one key, in ascending order."""
 
-    axis: Axis  # what is varied
+    axis: Axis  # the varied key in a word
     key: str  # path of the key
-    tried: tuple[Tried, ...]  # what was found at each value
-    left_out: tuple[str, ...] = ()  # values that this experiment cannot have, each with the reason
+    tried: tuple[Tried, ...]  # the comparison at each value
+    left_out: tuple[str, ...] = ()  # values that this experiment cannot have, with reasons
 
 
 class Advice(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of parties, and the ε, from which on learning together privately pays."""
+    """The numbers of parties, and the ε, from which private collaboration pays."""
 
     lines: tuple[str, ...]  # the advice in words
-    how: str  # how it was found, in words
+    how: str  # the method in words
     unit: str  # unit of all differences
     parties: str  # what parties are called: ``hospitals``
-    #: Labels of the private system, and of the one whose parties learn alone.
+    #: Labels of the private system, and of the system with parties alone.
     system: str
     baseline: str
     replicates: int  # replicates of every value
-    curves: tuple[Curve, ...]  # what was tried
+    curves: tuple[Curve, ...]  # the tried values of each key
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
@@ -69,14 +69,14 @@ class _Phrases(NamedTuple):
 
 
 def advice_lines(curves: Sequence[Curve], words: Words) -> tuple[str, ...]:
-    """Say in a line for each curve from where on it pays, and what to do where there is none."""
+    """Write a line for each curve, with the values from which collaboration pays."""
     if not curves:
         return ("Nothing could be tried: neither the number of parties nor ε can be varied here.",)
     return tuple(_line(curve.tried, _phrases(curve, words)) for curve in curves)
 
 
 def advice_how(curves: Sequence[Curve], replicates: int, system: str, baseline: str) -> str:
-    """Say how the advice was found."""
+    """Describe the method of the advice."""
     points = sum(len(curve.tried) for curve in curves)
     text = (
         f"{points} values were tried, with {replicates} replicates each, and {system} was compared "
@@ -107,7 +107,7 @@ def _phrases(curve: Curve, words: Words) -> _Phrases:
 
 
 def _line(tried: Sequence[Tried], say: _Phrases) -> str:
-    """Say where it pays: everywhere, nowhere, on one side of a value, or here and there."""
+    """Write where it pays: everywhere, nowhere, on one side of a value, or at some values."""
     states = [one.pays for one in tried]
     pays = [place for place, state in enumerate(states) if state]
     low, high = say.bare(tried[0]), say.bare(tried[-1])
@@ -143,9 +143,9 @@ def _listed(tried: Sequence[Tried], say: _Phrases, states: Sequence[bool | None]
     """List the values that are in each state."""
     parts = []
     for state in states:
-        found = [say.bare(one) for one in tried if one.pays is state]
-        if found:
-            *rest, last = found
+        bare = [say.bare(one) for one in tried if one.pays is state]
+        if bare:
+            *rest, last = bare
             values = f"{', '.join(rest)} and {last}" if rest else last
             unit = say.value(tried[0]).replace(say.bare(tried[0]), values)
             parts.append(f"with {unit} {_STATES[state]}")

@@ -1,4 +1,4 @@
-"""Advice on the number of parties, or the ε, from which on learning together privately pays."""
+"""Advice on the number of parties, and the ε, from which private collaboration pays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fedbandits.experiments.estimate import estimate, estimate_workload
 from fedbandits.experiments.intervals import paired
 from fedbandits.experiments.measure import measure
 from fedbandits.experiments.result import at_point
-from fedbandits.experiments.run import sweep
+from fedbandits.experiments.run import DEFAULTS, Playing, sweep
 from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.experiments.workload import Workload
 from fedbandits.settings.experiment import Experiment, Variant, load
@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-#: Most replicates of each value.
-REPLICATES = 5
-_FEWEST = 3
-#: Numbers of parties that are tried, over that of the experiment.
+#: Most and fewest replicates of each value.
+REPLICATES, _FEWEST = 5, 3
+#: Tried numbers of parties, in units of the number in the experiment.
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -49,12 +48,12 @@ class Trial(NamedTuple):
     """One sweep of an advice."""
 
     axis: Axis  # what is varied
-    sweep: Sweep  # all values. The first system is private, the parties of the second learn alone
-    left_out: tuple[str, ...]  # values that the experiment cannot have, each with the reason
+    sweep: Sweep  # of a private system, then of a system with parties that learn alone
+    left_out: tuple[str, ...]  # values that the experiment cannot have, with reasons
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The values that are tried."""
+        """The tried values."""
         return self.sweep.axes[0].values
 
 
@@ -66,10 +65,10 @@ def advise(
     on_event: Listener | None = None,
     stop: Stop | None = None,
 ) -> Advice:
-    """Try other numbers of parties and other ε, and say where learning together privately pays.
+    """Try other numbers of parties and other ε, and find where private collaboration pays.
 
-    It plays two small sweeps: the number of parties at the ε of the experiment, and ε at its number
-    of parties. Each has at most 5 replicates.
+    The advice rests on two small sweeps: the number of parties at the ε of the experiment, and ε at
+    its number of parties. Each has at most 5 replicates.
 
     Parameters
     ----------
@@ -77,18 +76,18 @@ def advise(
         An :class:`.Experiment`, or the path of a TOML file. Parties that learn alone at their best
         are added, as :func:`.with_alone` does.
     system
-        Label of the private system that is tried. By default the first that claims a finite ε.
+        Label of the private system. By default the first system that claims a finite ε.
     jobs
         Number of replicates that run at the same time. By default the number of processors.
     on_event
         A function that is called with every event of the sweeps.
     stop
-        A :class:`.Stop`. When it is set, the advice is made of what is finished.
+        A :class:`.Stop`. When it is set, the advice is made of the finished replicates.
 
     Returns
     -------
     Advice
-        The advice. ``print`` shows its lines. It speaks of the tried values alone.
+        The advice, about the tried values alone. ``print`` shows its lines.
 
     Raises
     ------
@@ -96,16 +95,17 @@ def advise(
         If the system claims no finite ε, if no system learns alone in this environment, or if
         regret is not known there, as with a log.
     StoppedError
-        If ``stop`` ended it before anything was finished.
+        If ``stop`` ended the sweeps before any replicate was finished.
     KeyboardInterrupt
-        If Ctrl-C ended it before anything was finished.
+        If Ctrl-C ended the sweeps before any replicate was finished.
     """
     if not isinstance(experiment, Experiment):
         experiment = load(pathlib.Path(experiment))
     curves = []
-    base = pair_of(experiment, system, jobs=jobs, on_event=on_event, stop=stop)
+    playing = Playing(jobs, on_event, stop)
+    base = pair_of(experiment, system, playing)
     for trial in trials(base):
-        result = sweep(trial.sweep, jobs=jobs, on_event=on_event, stop=stop)
+        result = sweep(trial.sweep, **playing._asdict())
         tried = tuple(one for one in _tried(trial.sweep, result) if one.replicates >= _FEWEST)
         if tried:
             key = trial.sweep.axes[0].path
@@ -116,21 +116,17 @@ def advise(
 
 
 def pair_of(
-    experiment: Experiment,
-    system: str | None = None,
-    *,
-    jobs: int | None = None,
-    on_event: Listener | None = None,
-    stop: Stop | None = None,
+    experiment: Experiment, system: str | None = None, playing: Playing = DEFAULTS
 ) -> Experiment:
-    """Reduce an experiment to two systems: a private one, and one whose parties learn alone.
+    """Reduce an experiment to a private system, and a system with parties that learn alone.
 
-    The private one is that of the label, or the first. Parties alone are at their best, which is
-    looked for if the experiment does not name it. Raises ConfigError if there is no such pair.
+    The private system has the label ``system``; by default it is the first. Parties alone are at
+    their best, which is searched for if the experiment does not name it. Raises ConfigError without
+    such a pair.
     """
     if not experiment.environment.regret_is_known:
         raise ConfigError("advise: regret is not known here, so other values cannot be tried")
-    both = with_alone(experiment, jobs=jobs, on_event=on_event, stop=stop)
+    both = with_alone(experiment, **playing._asdict())
     claims = {label: Claimed.of(claim) for label, claim in both.claims().items()}
     private = [one for one in both.systems if claims[one.label].is_private]
     judged = next((one for one in private if system in (None, one.label)), None)
@@ -154,7 +150,7 @@ def pair_of(
 
 
 def trials(base: Experiment) -> list[Trial]:
-    """List the trials of such a pair: the number of parties, and ε, where each can be varied."""
+    """List the trials of a pair: the number of parties, and ε, as far as they can be varied."""
     axes = [
         _trial(base, "parties", "environment.agents", _numbers_of_parties(base)),
         _trial(base, "epsilon", "systems.0.epsilon", _epsilons(base.systems[0])),
@@ -163,21 +159,21 @@ def trials(base: Experiment) -> list[Trial]:
 
 
 def work(experiment: Experiment) -> float:
-    """Estimate the seconds of an experiment on one processor; 0 if nothing is known."""
+    """Estimate the seconds of an experiment on one processor; 0 without an estimate."""
     with warnings.catch_warnings():  # the run itself warns
         warnings.simplefilter("ignore", ConfigWarning)
         return sum(estimate(experiment, experiment.check(), 1).seconds)
 
 
 def trial_work(trial: Trial) -> float:
-    """Estimate the seconds of a sweep on one processor; what points share is played once."""
+    """Estimate the seconds of a sweep on one processor; shared replicates count once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConfigWarning)
         return sum(estimate_workload(Workload.of(trial.sweep), 1)[1].seconds)
 
 
 def _numbers_of_parties(base: Experiment) -> Sequence[int]:
-    """Return numbers around that of the experiment; none if its parties are given by the data."""
+    """Return numbers around that of the experiment; none if the data determine the parties."""
     environment = base.environment
     agents = getattr(environment, "agents", 0)
     if not agents or agents != environment.parties or agents != environment.acting:
@@ -191,7 +187,7 @@ def _epsilons(judged: Variant) -> Sequence[float]:
 
 
 def _trial(base: Experiment, axis: Axis, key: str, values: Sequence[Any]) -> Trial | None:
-    """Make a sweep over those values that can be played; None if there are not two."""
+    """Make a sweep over the values that can be played; None with fewer than two."""
     fitting, reasons = [], []
     for value in values:
         try:
@@ -215,7 +211,7 @@ def _tried(swept: Sweep, result: xr.Dataset) -> Iterator[Tried]:
 
 
 def _at(point: Point, value: Any, claimed: float, result: xr.Dataset) -> Tried:
-    """Measure what both systems lost at one value."""
+    """Compare the losses of both systems at one value."""
     environment = point.experiment.environment
     index = dict.fromkeys(point.values, point.index[0])
     decisions = decisions_of(environment, point.experiment.rounds)

@@ -52,7 +52,7 @@ from fedbandits.systems.agents.counting import OTHERS_COUNT_AS
 
 
 def _claimed(stored: dict[str, Any]) -> Claimed:
-    """Read from a stored claim the part that a verdict needs."""
+    """Read the facts of a stored claim that a verdict needs."""
     stated = stored["paper_claims"] is not None
     return Claimed(float(stored["epsilon"]), bool(stored["encrypted"]), stated)
 
@@ -65,8 +65,8 @@ class ComparedRun(NamedTuple):
     measured: Measure
     syncs: Floats  # (systems, replicates)
     level: float
-    rivals: Sequence[Rival]  # all that private systems could be compared with
-    decisive: Rival | None  # the best that learns alone; None if none was looked for
+    rivals: Sequence[Rival]  # all rivals of private systems
+    decisive: Rival | None  # the best rival that learns alone; None without a search
 
     @classmethod
     def of(cls, experiment: Experiment, result: xr.Dataset) -> ComparedRun:
@@ -80,13 +80,13 @@ class ComparedRun(NamedTuple):
             measured, _standing(experiment, claims), opponents_in(result.attrs) or ()
         )
         named = experiment.best_alone
-        decisive = best_alone(sorted(rivals, key=lambda one: one.name != named)) if named else None
+        decisive = best_alone(sorted(rivals, key=lambda r: r.name != named)) if named else None
         level = 1.0 - (1.0 - LEVEL) / several
         return cls(experiment, claims, measured, syncs, level, rivals, decisive)
 
     @property
     def opponents(self) -> tuple[RivalResult, ...]:
-        """The opponents and their numbers; none if no best alone was looked for."""
+        """The opponents and their losses; none without a search for the best alone."""
         return rival_results(self.rivals, self.experiment.best_alone) if self.decisive else ()
 
     @property
@@ -96,7 +96,7 @@ class ComparedRun(NamedTuple):
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """Labels of those for which a paper states an ε, and accounting supports none."""
+        """Labels of systems for which a paper states an ε, and accounting supports none."""
         return tuple(
             label
             for label, claim in self.claims.items()
@@ -104,7 +104,7 @@ class ComparedRun(NamedTuple):
         )
 
     def pairs(self) -> Iterator[tuple[Variant, Rival]]:
-        """List the pairs that are compared."""
+        """List the pairs to compare."""
         systems, kinds = self.experiment.systems, get_args(Kind)
         for judged, kind in itertools.product(systems, kinds):
             claim = self.claims[judged.label]
@@ -115,10 +115,10 @@ class ComparedRun(NamedTuple):
             if kind == "alone" and self.decisive is not None and claim.is_private:
                 yield judged, self.decisive
                 if baseline is None or as_people_explore(baseline) == baseline:
-                    continue  # beside a radius that is proved, those with that radius count too
+                    continue  # baselines with a proved radius are compared too
             if baseline is None:
                 continue
-            # Where encryption protects, only the very same algorithm is a counterpart.
+            # With encryption, only the same algorithm in clear is a counterpart.
             same = baseline.system == judged.system and not differing_keys(judged, baseline)
             if claim.is_private or (claim.encrypted and kind == "pooled" and same):
                 yield judged, rival_of(self.measured, systems.index(baseline), baseline, kind)
@@ -126,19 +126,17 @@ class ComparedRun(NamedTuple):
     def compare(self, judged: Variant, rival: Rival) -> Comparison:
         """Compare a pair over the replicates that both have finished."""
         systems, measured, entry = self.experiment.systems, self.measured, rival.entry
-        own, claim, decides = (
-            systems.index(judged),
-            self.claims[judged.label],
-            rival is self.decisive,
-        )
-        mine = rival.beside(measured, own)
-        differences = measured.saved(rival.losses, mine)
+        number, claim = systems.index(judged), self.claims[judged.label]
+        decides = rival is self.decisive
+        losses = rival.beside(measured, number)
+        differences = measured.saved(rival.losses, losses)
         both = np.isfinite(differences)
         difference = paired(differences, self.level)
         other = None if entry is None else systems.index(entry)
         if measured.errors is not None and other is not None:
-            # All replicates use one log, whose chance they do not show.
-            difference = estimated_difference(difference, measured.errors[[own, other]], self.level)
+            # All replicates use the same log, whose chance they do not show.
+            errors = measured.errors[[number, other]]
+            difference = estimated_difference(difference, errors, self.level)
         base = _mean(rival.losses[both])
         best = entry is not None and entry.label == self.experiment.best_alone
         return Comparison(
@@ -147,15 +145,15 @@ class ComparedRun(NamedTuple):
             baseline=rival.name,
             epsilon=claim.epsilon if claim.is_private else None,
             replicates=difference.replicates,
-            system_mean=_mean(mine[both]),
+            system_mean=_mean(losses[both]),
             baseline_mean=base,
             saves=difference.mean if difference.replicates else None,
             half_width=difference.half_width,
             level=self.level,
             share=difference.mean / base if base is not None and base > 0.0 else None,
             pays=None if difference.sign is None else difference.sign > 0,
-            worse_off=None if other is None else _worse_off(measured, own, other, both),
-            syncs_less=other is not None and self._syncs_less(own, other, both),
+            worse_off=None if other is None else _worse_off(measured, number, other, both),
+            syncs_less=other is not None and self._syncs_less(number, other, both),
             differs_in=() if entry is None else differing_keys(judged, entry, decides),
             decides=decides,
             at_best=getattr(entry.config, SCALE, None) if best and entry is not None else None,
@@ -163,17 +161,17 @@ class ComparedRun(NamedTuple):
             own_scale=getattr(judged.config, SCALE, None) if decides else None,
         )
 
-    def _syncs_less(self, own: int, other: int, both: Any) -> bool:
-        less = (self.syncs[own] < self.syncs[other])[both]
+    def _syncs_less(self, number: int, other: int, both: Any) -> bool:
+        less = (self.syncs[number] < self.syncs[other])[both]
         return bool(len(less) and less.all())
 
 
 def _standing(
     experiment: Experiment, claims: dict[str, Claimed]
 ) -> Iterator[tuple[int, Variant, Kind]]:
-    """List systems of the run, with their numbers, that stand for learning alone or pooled.
+    """List systems of the run that are baselines, with their numbers and kinds.
 
-    Those that learn alone explore as people would: others have lines of their own.
+    Parties alone count if they explore as usual; others have lines of their own.
     """
     for number, entry in enumerate(experiment.systems):
         for kind in get_args(Kind):
@@ -183,10 +181,10 @@ def _standing(
                 yield number, entry, kind
 
 
-def _worse_off(measured: Measure, own: int, other: int, both: Any) -> float | None:
-    """Return the share of parties, over replicates, for which the system is worse."""
-    gains = measured.direction * (measured.parties[other][both] - measured.parties[own][both])
-    known = gains[np.isfinite(gains)]  # of some parties a log may tell nothing
+def _worse_off(measured: Measure, number: int, other: int, both: Any) -> float | None:
+    """Return the share of parties, over replicates, that lose more with the system."""
+    gains = measured.direction * (measured.parties[other][both] - measured.parties[number][both])
+    known = gains[np.isfinite(gains)]  # a log may have no matching event of a party
     return float((known < 0.0).mean()) if known.size and gains.shape[-1] > 1 else None
 
 
@@ -195,9 +193,10 @@ def _mean(values: Any) -> float | None:
 
 
 def others_count_lines(result: xr.Dataset, words: Words) -> Iterator[str]:
-    """Yield a line for each system that knows how far others' records count at the end of a run.
+    """Yield a line on the weight of others' records at the end, for each system that reports it.
 
-    The counts are of all parties and replicates. In a federation an organisation sees only its own.
+    The counts are of all parties and replicates. In a federation, an organisation sees its own
+    count alone.
     """
     if OTHERS_COUNT_AS not in result:
         return
@@ -214,30 +213,30 @@ def others_count_lines(result: xr.Dataset, words: Words) -> Iterator[str]:
 
 
 def _count_text(count: float) -> str:
-    """Write a count of records; below ten two figures, as a part of a record matters there."""
+    """Write a count of records; with two digits below ten, where parts of a record matter."""
     return f"{count:,.0f}" if count >= 9.95 else f"{count:.2g}"
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """True if learning together privately pays in a run, in words and numbers.
+    """Answer whether learning together privately pays in a run, in words and numbers.
 
     Parameters
     ----------
     lines
         The answer in words, a sentence or two each. The first answers the question as a whole.
     how
-        How it was computed, in words.
+        The method in words.
     unit
         Unit of all numbers: ``mistakes a hospital in 100 visits``.
     pays
-        Whether the best private system is better than learning alone. None if it is not known.
+        Whether the best private system is better than learning alone. None if that is not known.
     comparisons
-        All comparisons. Those with learning alone come first, the best first.
+        All comparisons: with learning alone first, the best first.
     opponents
-        All that private systems could be compared with, and what each lost. The verdict is by the
-        best of those that learn alone. Empty where none were looked for.
+        All rivals of private systems, each with its loss. The verdict is by the best rival that
+        learns alone. Empty without a search for opponents.
     advice
-        From where on it would pay, if that was tried; :func:`.advise` finds it.
+        Values from which it would pay, if :func:`.advise` tried some.
     """
 
     lines: tuple[str, ...]
@@ -266,19 +265,20 @@ def answer(
     experiment: Experiment | xr.Dataset | str | os.PathLike[str],
     result: xr.Dataset | None = None,
 ) -> Answer:
-    """Say whether learning together privately pays in a run.
+    """Answer whether learning together privately pays in a run.
 
     Every system that claims a finite ε is compared with parties that learn alone, and with
     everything pooled in clear. If ``best_alone`` of the experiment names parties alone at their
-    best, which :func:`.with_alone` finds, the verdict is by these, or by others that learn alone
-    where they lose less: of the run, or played beside it, see :func:`.with_opponents`. Replicates
-    are compared in pairs: in each, both systems meet the same contexts and reward draws. Intervals
-    are by Student's t. Those of all private systems beside learning alone hold together with 95%.
+    best, which :func:`.with_alone` finds, they decide the verdict, or other parties alone with less
+    loss: of the run, or played beside the run, see :func:`.with_opponents`. Replicates are compared
+    in pairs: in each, both systems meet the same contexts and reward draws. Intervals are by
+    Student's t. The intervals of all private systems beside learning alone hold together with 95%.
 
     Parameters
     ----------
     experiment
-        The experiment. A result or the folder of a run is enough: it has its configuration.
+        The experiment. A result or the folder of a run is enough, since both have the
+        configuration.
     result
         The result of the experiment.
 
@@ -347,15 +347,12 @@ def _with_result(given: Any, result: xr.Dataset | None) -> tuple[Experiment, xr.
 
 
 def _order(one: Comparison) -> tuple[bool, bool, bool, float]:
-    """Order comparisons: alone at its best first; of each kind those that surely pay first.
-
-    A system that surely loses next to nothing is a better answer than one that may lose much.
-    """
+    """Order comparisons: alone at its best first; of each kind sure gains first, then by gain."""
     saves = one.saves if one.saves is not None else -math.inf
     return one.kind != "alone", not one.decides, one.pays is not True, -saves
 
 
-#: Most points whose answers are shown; the table has the numbers of all points.
+#: Most points with an answer; the table has the numbers of all points.
 MOST_ANSWERS = 24
 
 
@@ -363,11 +360,11 @@ class PointAnswer(NamedTuple):
     """The answer at one point."""
 
     point: str  # the swept values in words: ``ε = 0.3``
-    answer: Answer  # whether learning together privately pays there
+    answer: Answer  # the answer there
 
 
 def point_answers(points: Iterable[Point], result: xr.Dataset) -> Iterator[PointAnswer]:
-    """Answer at each point of a sweep where a private system can be compared with alone."""
+    """Answer at each point of a sweep with a private system and parties alone."""
     interrupted = bool(result.attrs["interrupted"])
     for point in points:
         result_there = at_point(result, dict(zip(point.values, point.index, strict=True)))

@@ -1,8 +1,8 @@
-"""Rivals of private systems: parties alone, at their best and as users have them, and pooled ones.
+"""Rivals of private systems: parties alone, at their best and as usual, and everything pooled.
 
-They are systems of the run, and opponents that are played beside the run, which its result keeps.
-The verdict is by the best of those that learn alone. So nobody gains over a choice of settings, or
-of a model, that a user would not make.
+Rivals are systems of the run, and opponents that are played beside the run, which its result keeps.
+The verdict is by the best rival that learns alone. So a private system gains nothing over settings,
+or a model, that a user would not choose.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from fedbandits.experiments.intervals import paired
 from fedbandits.experiments.measure import Measure
 from fedbandits.settings.experiment import Variant
 
-#: The attribute of a result that holds its opponents, as JSON.
+#: The attribute of a result that has its opponents, as JSON.
 ATTRIBUTE = "opponents"
 
 
 class Opponent(msgspec.Struct, frozen=True, kw_only=True):
-    """Parties that learn in a way that a user has without a private system.
+    """Opponent of private systems: parties that learn without a private system.
 
     They meet the contexts and reward draws of a run's replicates.
 
     Parameters
     ----------
     name
-        What they learn by, in words: ``LinUCB on prepared rows``.
+        The learner in words: ``LinUCB on prepared rows``.
     kind
         ``alone``, or ``pooled``: all records in clear.
     losses
-        What one of the parties lost on average by the end, in each of the first replicates.
+        Mean loss of a party by the end, in each of the first replicates.
     parties
-        Numbers of the parties that were played, from 0. Empty: all of them.
+        Numbers of the played parties, from 0. Empty for all parties.
     sampled
-        The same as ``losses`` of some parties only: those with which opponents whose model is not
-        linear learn alone. Empty: they are the same numbers.
+        Mean loss of the parties of opponents alone with a non-linear model. Empty if it equals
+        ``losses``.
     linear
-        Whether the model is linear in the context, as that of the private systems.
+        Whether the model is linear in the context, like the model of private systems.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Opponent(msgspec.Struct, frozen=True, kw_only=True):
     linear: bool = True
 
     def over(self, replicates: int, sampled: bool = False) -> Floats:
-        """Return its losses, or those that are ``sampled``, (replicates,); NaN if not played."""
+        """Return the losses, or those of ``sampled`` parties, (replicates,); NaN if not played."""
         losses = self.sampled if sampled and self.sampled else self.losses
         padded = np.full(replicates, np.nan)
         count = min(replicates, len(losses))
@@ -63,35 +63,35 @@ class Opponent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def noted(opponents: Sequence[Opponent]) -> dict[str, str]:
-    """Return the attributes by which a result keeps opponents."""
+    """Return the attributes of a result with these opponents."""
     return {ATTRIBUTE: json.dumps(msgspec.to_builtins(opponents), ensure_ascii=False)}
 
 
 def opponents_in(attributes: Any) -> tuple[Opponent, ...] | None:
-    """Read the opponents that a result keeps; None if none were looked for."""
+    """Read the opponents of a result; None without a search for opponents."""
     if ATTRIBUTE not in attributes:
         return None
     return msgspec.convert(json.loads(attributes[ATTRIBUTE]), tuple[Opponent, ...])
 
 
-#: A model is the wrong one if another loses at most so much of what it loses.
+#: A model is wrong if another model loses at most this share of its loss.
 _FAR_LESS = 0.9
 
 
 class Rival(NamedTuple):
-    """A system of a run, or an opponent beside it, that private systems are compared with."""
+    """Rival of private systems: a system of the run, or an opponent beside the run."""
 
     name: str  # label of a system, or name of an opponent
     kind: Kind
-    losses: Floats  # (replicates,), of one of its parties; NaN if not finished or not played
-    sampled: Floats  # the same of those parties that non-linear opponents were played with
-    entry: Variant | None = None  # the system of the run that it is
-    places: Ints | None = None  # numbers of its parties; None if they are all
+    losses: Floats  # (replicates,), mean of a party; NaN if not finished or not played
+    sampled: Floats  # the same of the parties of non-linear opponents
+    entry: Variant | None = None  # the system of the run, if the rival is one
+    places: Ints | None = None  # numbers of its parties; None for all
     linear: bool = True  # whether its model is linear in the context
 
     @property
     def parties(self) -> int | None:
-        """Number of its parties; None if they are all."""
+        """Number of its parties; None for all."""
         return None if self.places is None else len(self.places)
 
     def beside(self, measured: Measure, system: int) -> Floats:
@@ -106,17 +106,17 @@ class Rival(NamedTuple):
 
 
 class RivalResult(msgspec.Struct, frozen=True, kw_only=True):
-    """An opponent of the run, and what one of its parties lost."""
+    """Result of a rival: the loss of one of its parties."""
 
-    name: str  # what its parties learn by, or the label of a system of the run
+    name: str  # the learner in words, or the label of a system of the run
     kind: Kind  # ``alone`` or ``pooled``
     mean: float  # mean loss of one of its parties, in the answer's unit
-    replicates: int  # number of replicates that it was measured on
-    parties: int | None = None  # number of parties that it was measured on; None if all of them
+    replicates: int  # number of measured replicates
+    parties: int | None = None  # number of measured parties; None for all
     linear: bool = True  # whether its model is linear in the context
     #: ``exploration_scale`` of parties alone at their best; None for others.
     at_best: float | None = None
-    #: ``regularization`` of parties alone at their best; None where it is the default.
+    #: ``regularization`` of parties alone at their best; None for the default.
     ridge_at_best: float | None = None
 
 
@@ -125,39 +125,39 @@ def rivals_of(
 ) -> list[Rival]:
     """Make rivals of systems of the run, each with its number, and of its opponents."""
     replicates = measured.totals.shape[1]
-    few = next((one.parties for one in opponents if not one.linear and one.parties), ())
+    few = next((known.parties for known in opponents if not known.linear and known.parties), ())
     places = np.array(few, np.int64) if few else None
-    rivals = [rival_of(measured, *one, places) for one in systems]
-    for one in opponents:
-        own = np.array(one.parties, np.int64) if one.parties else None
-        losses, sampled = one.over(replicates), one.over(replicates, sampled=True)
-        rivals.append(Rival(one.name, one.kind, losses, sampled, None, own, one.linear))
+    rivals = [rival_of(measured, *system, places) for system in systems]
+    for known in opponents:
+        parties = np.array(known.parties, np.int64) if known.parties else None
+        losses, sampled = known.over(replicates), known.over(replicates, sampled=True)
+        rivals.append(Rival(known.name, known.kind, losses, sampled, None, parties, known.linear))
     return rivals
 
 
 def rival_of(
     measured: Measure, number: int, entry: Variant, kind: Kind, sample: Ints | None = None
 ) -> Rival:
-    """Make a rival of a system of the run; ``sample`` are parties that others were played with."""
+    """Make a rival of a system of the run; ``sample`` are the parties of non-linear opponents."""
     totals = measured.totals[number]
     sampled = totals if sample is None else measured.parties[number][:, sample].mean(axis=-1)
     return Rival(entry.label, kind, totals, sampled, entry)
 
 
 def best_alone(rivals: Sequence[Rival]) -> Rival | None:
-    """Return the best of those that learn alone, the first of equals; None if there are none.
+    """Return the best rival that learns alone, the first of equals; None without such rivals.
 
-    Linear ones are compared by their means. Another counts if it is better by more than chance,
-    because it was measured on few parties.
+    Rivals with linear models are compared by their means. A rival with another model must be better
+    by more than chance, because it was measured on few parties.
     """
-    alone = [one for one in rivals if one.kind == "alone"]
-    linear = [one for one in alone if one.linear]
+    alone = [rival for rival in rivals if rival.kind == "alone"]
+    linear = [rival for rival in alone if rival.linear]
     if not linear:
         return None
-    both = np.all([np.isfinite(one.losses) for one in linear], axis=0)
+    both = np.all([np.isfinite(rival.losses) for rival in linear], axis=0)
     if not both.any():
         return linear[0]
-    best = min(linear, key=lambda one: float(one.losses[both].mean()))
+    best = min(linear, key=lambda rival: float(rival.losses[both].mean()))
     for other in alone:
         if not other.linear and best.is_clearly_worse_than(other):
             best = other
@@ -165,21 +165,21 @@ def best_alone(rivals: Sequence[Rival]) -> Rival | None:
 
 
 def rival_results(rivals: Sequence[Rival], best: str) -> tuple[RivalResult, ...]:
-    """Return the results of rivals that have finished a replicate; ``best`` names one of them."""
+    """Return the results of rivals with a finished replicate; ``best`` names the tuned rival."""
     results = []
-    for one in rivals:
-        finished = one.losses[np.isfinite(one.losses)]
+    for rival in rivals:
+        finished = rival.losses[np.isfinite(rival.losses)]
         if len(finished):
             mean, count = float(finished.mean()), len(finished)
-            entry = one.entry if one.name == best else None
+            entry = rival.entry if rival.name == best else None
             results.append(
                 RivalResult(
-                    name=one.name,
-                    kind=one.kind,
+                    name=rival.name,
+                    kind=rival.kind,
                     mean=mean,
                     replicates=count,
-                    parties=one.parties,
-                    linear=one.linear,
+                    parties=rival.parties,
+                    linear=rival.linear,
                     at_best=None if entry is None else getattr(entry.config, SCALE, None),
                     ridge_at_best=None if entry is None else own_ridge(entry),
                 )
@@ -188,11 +188,12 @@ def rival_results(rivals: Sequence[Rival], best: str) -> tuple[RivalResult, ...]
 
 
 def is_wrong_model(rivals: Sequence[Rival], kind: Kind) -> bool:
-    """Tell whether another model loses far less than every linear one, by more than chance."""
-    own = [one for one in rivals if one.kind == kind]
-    linear, others = [one for one in own if one.linear], [one for one in own if not one.linear]
+    """Tell whether another model loses far less than every linear model, by more than chance."""
+    of_kind = [rival for rival in rivals if rival.kind == kind]
+    linear = [rival for rival in of_kind if rival.linear]
+    others = [rival for rival in of_kind if not rival.linear]
     return bool(linear) and any(
-        all(_loses_far_less(other, one) for one in linear) for other in others
+        all(_loses_far_less(other, rival) for rival in linear) for other in others
     )
 
 
@@ -205,5 +206,5 @@ def _loses_far_less(other: Rival, linear: Rival) -> bool:
 
 
 def _even(differences: Floats) -> Floats:
-    """Round differences, so that errors of rounding become 0."""
+    """Round differences, so that rounding errors become 0."""
     return np.round(differences, 9)

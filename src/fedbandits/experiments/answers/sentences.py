@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -14,51 +14,40 @@ from fedbandits.experiments.intervals import FEWEST, decimal_places, fixed, with
 from fedbandits.experiments.tuning import MORE
 from fedbandits.offline.estimates import FEW
 
-_KINDS: dict[Kind, str] = {"alone": "learning alone", "pooled": "everything pooled in clear"}
+#: Kinds of baselines in words.
+KINDS: dict[Kind, str] = {"alone": "learning alone", "pooled": "everything pooled in clear"}
 
 
-class AtBest(Protocol):
-    """The settings with which parties alone are at their best."""
-
-    @property
-    def at_best(self) -> float | None:
-        """α."""
-
-    @property
-    def ridge_at_best(self) -> float | None:
-        """λ; None where it is the default."""
-
-
-def at_best(one: AtBest) -> str:
+def _at_best(alone: RivalResult | Comparison) -> str:
     """Write the settings of parties alone at their best: ``at its best (α = 0.5, λ = 3)``."""
-    ridge = "" if one.ridge_at_best is None else f", λ = {one.ridge_at_best:g}"
-    return f"at its best (α = {one.at_best:g}{ridge})"
+    ridge = "" if alone.ridge_at_best is None else f", λ = {alone.ridge_at_best:g}"
+    return f"at its best (α = {alone.at_best:g}{ridge})"
 
 
 def compared_with(opponents: Sequence[RivalResult], words: Words, unit: str) -> Iterator[str]:
-    """Yield the line that names all opponents, each with its number; none if there are none."""
+    """Yield the line of all opponents, each with its loss; no line without opponents."""
     groups = []
-    for kind, said in _KINDS.items():
-        own = [_with_number(one, words) for one in opponents if one.kind == kind]
-        if own:
-            groups.append(f"{said}: {', '.join(own)}")
+    for kind, in_words in KINDS.items():
+        losses = [_with_number(rival, words) for rival in opponents if rival.kind == kind]
+        if losses:
+            groups.append(f"{in_words}: {', '.join(losses)}")
     if groups:
         yield f"Compared with {'; with '.join(groups)}, in {unit}."
 
 
-def _with_number(one: RivalResult, words: Words) -> str:
-    how = at_best(one) if one.at_best is not None else f"by {one.name}"
-    counted = f"{one.replicates} replicate{'s' if one.replicates > 1 else ''}"
-    if one.parties is not None:
-        counted = f"{one.parties} {words.parties}, {counted}"
-    return f"{_loss(one.mean)} {how}{'' if one.linear else f' ({counted})'}"
+def _with_number(rival: RivalResult, words: Words) -> str:
+    how = _at_best(rival) if rival.at_best is not None else f"by {rival.name}"
+    counted = f"{rival.replicates} replicate{'s' if rival.replicates > 1 else ''}"
+    if rival.parties is not None:
+        counted = f"{rival.parties} {words.parties}, {counted}"
+    return f"{_loss(rival.mean)} {how}{'' if rival.linear else f' ({counted})'}"
 
 
 def wrong_model(opponents: Sequence[RivalResult], kind: Kind, unit: str) -> str:
-    """Say that a linear model is the wrong one: another loses far less, by more than chance."""
-    own = [one for one in opponents if one.kind == kind]
-    linear = min((one for one in own if one.linear), key=lambda one: one.mean)
-    other = min((one for one in own if not one.linear), key=lambda one: one.mean)
+    """Write that a linear model is wrong: another model loses far less, by more than chance."""
+    rivals = sorted((one for one in opponents if one.kind == kind), key=lambda one: one.mean)
+    linear = next(rival for rival in rivals if rival.linear)
+    other = next(rival for rival in rivals if not rival.linear)
     said = "alone" if kind == "alone" else "pooled in clear"
     return (
         f"A linear model is the wrong one for this data: {said}, {other.name} has "
@@ -73,42 +62,42 @@ def _loss(mean: float) -> str:
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """A private system beside parties alone, or beside everything pooled in clear."""
 
-    system: str  # label of the system that is judged
-    kind: Literal["alone", "pooled"]  # what it is compared with: ``alone`` or ``pooled``
-    baseline: str  # label of the system that stands for that
+    system: str  # label of the judged system
+    kind: Literal["alone", "pooled"]  # kind of the baseline
+    baseline: str  # label of the baseline
     #: The ε that accounting supports for the judged system. None if encryption protects.
     epsilon: float | None
     replicates: int  # number of replicates that both have finished
     #: Means of both over these replicates, in the answer's unit.
     system_mean: float | None
     baseline_mean: float | None
-    #: Mean of what the judged system saves. It is positive if the system is better.
+    #: Mean loss that the judged system saves: positive if the system is better.
     saves: float | None
-    #: Half the width of the interval around ``saves``. None if too little is known for one.
+    #: Half the width of the interval around ``saves``. None with too few replicates.
     half_width: float | None
     level: float  # probability with which the interval covers the true mean
     share: float | None  # ``saves`` as a share of ``baseline_mean``. None if that is 0
-    #: Whether the system is better. None if the interval contains 0, or if there is none.
+    #: Whether the system is better. None without an interval, or if the interval contains 0.
     pays: bool | None
-    #: Share of parties, over replicates, that do worse with the judged system. This includes
-    #: chance. None if there is one party.
+    #: Share of parties, over replicates, that lose more with the judged system, which includes
+    #: chance. None for a single party.
     worse_off: float | None
     syncs_less: bool  # whether the judged system syncs less often than the baseline
-    #: Settings that are not about sharing, and differ between the two.
+    #: Differing settings that are not about sharing.
     differs_in: tuple[str, ...] = ()
-    #: Whether the verdict is by this comparison: with the best opponent that learns alone.
+    #: Whether this comparison, with the best opponent that learns alone, decides the verdict.
     decides: bool = False
     #: ``exploration_scale`` of parties alone at their best; None for other baselines.
     at_best: float | None = None
-    #: ``regularization`` of parties alone at their best; None where it is the default.
+    #: ``regularization`` of parties alone at their best; None for the default.
     ridge_at_best: float | None = None
-    #: ``exploration_scale`` of the judged system, where the verdict is by this comparison.
+    #: ``exploration_scale`` of the judged system, if this comparison decides.
     own_scale: float | None = None
 
 
-#: Share of parties that are worse off, from which on it is said.
+#: Least share of parties that are worse off for a sentence about them.
 _NOTABLE = 0.1
-_POOLED = "everything pooled in clear"
+_POOLED = KINDS["pooled"]
 _ON_LOG = (
     "Rewards are doubly robust estimates from one log, of the whole run, learning included. ± is "
     "an interval at {level:.1%} for the chance of the log. It is rather too wide: both systems met "
@@ -117,17 +106,17 @@ _ON_LOG = (
 
 
 class Said(NamedTuple):
-    """The facts that all sentences of one run share."""
+    """The common facts of all sentences of a run."""
 
     words: Words  # words of the environment
     unit: str  # unit of all numbers
-    loss: str  # what is lost, in a word; empty if rewards are compared
+    loss: str  # the loss in a word; empty if rewards are compared
     private: tuple[str, ...]  # labels of the systems that claim a finite ε
     on_log: bool = False  # whether numbers are estimates from a log
-    asked: int = 0  # how many replicates the run was asked for
-    tried_on: int = 0  # on how many replicates of its own learning alone was tuned
-    opponents: tuple[RivalResult, ...] = ()  # all that private systems could be compared with
-    wrong_for: tuple[Kind, ...] = ()  # where a linear model loses far more than another one
+    asked: int = 0  # number of replicates of a complete run
+    tried_on: int = 0  # number of replicates on which learning alone was tuned
+    opponents: tuple[RivalResult, ...] = ()  # all rivals of private systems
+    wrong_for: tuple[Kind, ...] = ()  # kinds with a better model that is not linear
 
     def lines(self, compared: Sequence[Comparison], broken: Sequence[str]) -> tuple[str, ...]:
         """Return all lines; the first answers the question as a whole."""
@@ -155,7 +144,7 @@ class Said(NamedTuple):
         return tuple(lines)
 
     def how(self, compared: Sequence[Comparison]) -> str:
-        """Say how the numbers were computed."""
+        """Describe the method of the numbers."""
         if not compared:
             return ""
         if self.on_log:
@@ -180,7 +169,7 @@ class Said(NamedTuple):
         return text + " It covers chance between replicates, not other data or other settings."
 
     def _whole(self, alone: Sequence[Comparison]) -> Iterator[str]:
-        """Write the headline, and what to do where nothing is known."""
+        """Write the headline, or the remedy without parties alone."""
         if not self.private:
             return
         if not alone:
@@ -202,10 +191,10 @@ class Said(NamedTuple):
                 f"{self._remedy(best)}"
             )
         if best.pays:
-            own, alone = _levels(best)
+            level, alone = _levels(best)
             return (
                 f"Learning together privately {self._verb(best)} {amount}{_share(best)}: "
-                f"{own} with {_named(best)}, {alone} {_alone(best)}."
+                f"{level} with {_named(best)}, {alone} {_alone(best)}."
             )
         if best.pays is None:
             saved = f"{self._verb(best, signed=True)} {self._amount(best, signed=True)}"
@@ -241,7 +230,7 @@ class Said(NamedTuple):
         )
 
     def _too_few(self, one: Comparison) -> str:
-        """Say what there is too little of."""
+        """Write the missing data."""
         if self.on_log:
             return "the events of the log that match are too few"
         return f"{_replicates(one)} too few"
@@ -263,7 +252,7 @@ class Said(NamedTuple):
         return "makes" if self.loss == "mistakes" else "has"
 
     def _amount(self, one: Comparison, signed: bool = False) -> str:
-        """Write the difference with its unit, without a sign where the words tell the direction."""
+        """Write the difference with its unit; without a sign if the words have the direction."""
         saves = one.saves or 0.0
         number = with_error(saves if signed else abs(saves), one.half_width)
         if self.loss and (signed or saves >= 0.0):
@@ -272,7 +261,7 @@ class Said(NamedTuple):
         return f"{number} {more} {self.unit}"
 
     def _cost(self, one: Comparison) -> str:
-        """Say what privacy costs, compared with everything pooled."""
+        """Write the cost of privacy, compared with everything pooled."""
         of = f" with {one.system}" if len(self.private) > 1 else ""
         if one.saves is None or one.half_width is None:
             return f"What privacy costs{of} is not known: {self._too_few(one)}."
@@ -286,7 +275,7 @@ class Said(NamedTuple):
         return f"Privacy{of} costs {amount}, compared with {_POOLED}.{also}"
 
     def _encryption(self, one: Comparison) -> str:
-        """Say what encryption costs, beside the same algorithm in clear."""
+        """Write the cost of encryption, beside the same algorithm in clear."""
         if one.saves is None:
             return (
                 f"What encryption costs with {one.system} is not known: no replicate is finished."
@@ -300,7 +289,7 @@ class Said(NamedTuple):
         return f"Encryption: {one.system} saves {number} {self.unit} beside {one.baseline}."
 
     def _worse_off(self, one: Comparison) -> Iterator[str]:
-        """Write a sentence on those who lose, where they are many and the rest gains."""
+        """Write a sentence on parties that lose, if they are many and the group gains."""
         if not one.pays or one.worse_off is None or one.worse_off < _NOTABLE:
             return
         lose = f"make more {self.loss}" if self.loss == "mistakes" else f"have more {self.loss}"
@@ -312,12 +301,12 @@ class Said(NamedTuple):
 
 def _alone(one: Comparison) -> str:
     if one.at_best is not None:
-        return f"alone {at_best(one)}"
+        return f"alone {_at_best(one)}"
     return f"alone with {one.baseline}" if one.decides else "alone"
 
 
 def _tuned(compared: Sequence[Comparison], replicates: int, looked: bool) -> str:
-    """Say how parties alone at their best were found, or that they were not looked for."""
+    """Describe the search for parties alone at their best, or its absence."""
     if not looked:
         alone = any(one.kind == "alone" for one in compared)
         return "Learning alone is not tuned; fb.with_alone finds its best. " if alone else ""
@@ -352,8 +341,8 @@ def _levels(one: Comparison) -> tuple[str, str]:
     """Write both means with as many digits as their difference."""
     places = decimal_places(one.half_width or abs(one.saves or 1.0))
     values = one.system_mean or 0.0, one.baseline_mean or 0.0
-    own, other = (fixed(value, places) for value in values)
-    return own, other
+    system, baseline = (fixed(value, places) for value in values)
+    return system, baseline
 
 
 def _unfair(one: Comparison) -> str:

@@ -1,4 +1,4 @@
-"""Audit an experiment's privacy claims: attack every system in two worlds, and give a verdict.
+"""Audit of an experiment's privacy claims: attacks on every system in two worlds, and a verdict.
 
 Parts of an audit are played one after the other, or side by side in processes of their own.
 """
@@ -40,7 +40,7 @@ from fedbandits.settings.experiment import Experiment, load
 
 
 class _LeaveError(Exception):
-    """Unwinds a part of an audit after a stop. This error never leaves this module."""
+    """The end of a part of an audit after a stop. This error never leaves this module."""
 
 
 def audit(
@@ -58,18 +58,17 @@ def audit(
     ----------
     experiment
         An :class:`.Experiment`, or the path of a TOML file. Contents of releases are attacked with
-        the given configuration. Whole parties are attacked in a small world.
+        this configuration. Whole parties are attacked in a small world.
     runs : int
         Size of the audit: the number of runs in each world, for contents of releases. All other
         parts are scaled in proportion. With the default, whole parties play at most 100 runs in
         each world, and 24 pairs of runs with the same noise. Noise is compared exactly, in three
-        runs. No part becomes so small that it cannot find anything.
+        runs. Each part keeps enough runs for a finding.
     confidence : float
-        Probability with which all bounds of one system hold together. It does not depend on
-        ``runs``.
+        Probability with which all bounds of one system hold together, whatever ``runs`` is.
     jobs : int
-        Number of parts that are played side by side, in processes of their own. On a system that
-        cannot fork processes, they are played one after the other.
+        Number of parts that are played side by side, in processes of their own. Without forks of
+        processes, parts are played one after the other.
     on_event
         A function that is called with every event of the audit; see
         :mod:`fedbandits.experiments.events`.
@@ -80,7 +79,7 @@ def audit(
     -------
     Audit
         The verdicts. After an interruption (Ctrl-C or ``stop``) only finished systems have
-        verdicts, and ``missing`` names the others.
+        verdicts, and ``missing`` names all others.
 
     Raises
     ------
@@ -98,7 +97,7 @@ def audit(
         entry.label: parts_of(experiment, entry, runs, confidence, claims[entry.label].delta)
         for entry in experiment.systems
     }
-    parts = [part for own in planned.values() for part in own]
+    parts = [part for of_system in planned.values() for part in of_system]
     shown = tuple(part.shown for part in parts)
     stream.tell(
         AuditStarted(experiment=experiment.name, systems=tuple(planned), runs=runs, parts=shown)
@@ -107,30 +106,30 @@ def audit(
     player = _Player(stream, leaving, clock, parts)
 
     def verdicts() -> tuple[Verdict, ...]:
-        """Return the verdicts on systems all of whose parts are done, in order."""
+        """Return the verdicts on finished systems, in order."""
         done, first = [], 0
-        for label, own in planned.items():
-            places = range(first, first + len(own))
-            first += len(own)
+        for label, of_system in planned.items():
+            places = range(first, first + len(of_system))
+            first += len(of_system)
             if any(place not in player.results for place in places):
                 break
             results = [player.results[place] for place in places]
             verdict = _verdict(label, claims[label], results, confidence)
-            left_out = own[0].left_out if own else ()
+            left_out = of_system[0].left_out if of_system else ()
             done.append(msgspec.structs.replace(verdict, not_played=left_out))
         return tuple(done)
 
     try:
-        # Not by an exception wherever it may be: compiled code does not expect one.
+        # Ctrl-C raises no exception: compiled code does not expect one.
         with stream.with_compilations(), leaving.at_ctrl_c(once=True):
             play_parts(parts, player, jobs)
     except (KeyboardInterrupt, _LeaveError):
-        some = verdicts()
-        audited = tuple(verdict.system for verdict in some)
+        finished = verdicts()
+        audited = tuple(verdict.system for verdict in finished)
         stream.tell(AuditInterrupted(finished=player.done, total=len(parts), audited=audited))
-        if some:
+        if finished:
             missing = tuple(label for label in planned if label not in audited)
-            return Audit(some, missing)
+            return Audit(finished, missing)
         if stop:
             raise StoppedError("audit: it was stopped before any system was done") from None
         raise KeyboardInterrupt from None
@@ -147,18 +146,18 @@ def _verdict(
     confidence: float,
 ) -> Verdict:
     """Return the verdict on one system, from the findings of its parts."""
-    findings = tuple(one for one in results if isinstance(one, Finding))
-    noise = tuple(one for one in results if isinstance(one, NoiseFinding))
-    moved = tuple(one for one in results if isinstance(one, SensitivityFinding))
-    protocol = tuple(one for one in results if isinstance(one, ProtocolFinding))
-    examined = next((one for one in results if isinstance(one, Examined)), None)
+    findings = tuple(result for result in results if isinstance(result, Finding))
+    noise = tuple(result for result in results if isinstance(result, NoiseFinding))
+    moved = tuple(result for result in results if isinstance(result, SensitivityFinding))
+    protocol = tuple(result for result in results if isinstance(result, ProtocolFinding))
+    examined = next((result for result in results if isinstance(result, Examined)), None)
     return with_examined(
         judge(label, claim, findings, confidence, noise, moved, protocol), examined
     )
 
 
 class _Player:
-    """A player of parts: keeps the findings, sends events of progress, and raises after a stop."""
+    """Player of parts, which keeps findings, tells the progress, and raises after a stop."""
 
     def __init__(self, stream: Stream, stop: Stop, clock: Clock, parts: list[AuditPart]) -> None:
         self._stream, self._stop, self._clock, self._parts = stream, stop, clock, parts
@@ -166,22 +165,22 @@ class _Player:
 
     @property
     def done(self) -> int:
-        """Number of parts that are done."""
+        """Number of finished parts."""
         return len(self.results)
 
     def begin(self, place: int) -> None:
         """Begin a part; ``place`` counts parts from 0."""
-        self.ask()
+        self.leave_if_stopped()
         self._clock.begin(place)
         self._tell(PartStarted, place, None)
 
     def advance(self, place: int, share: float) -> None:
-        """Note the share of a part that is done."""
+        """Note the finished share of a part."""
         # The end of a part has an event of its own.
         if share < 1.0:
             self._clock.advance(place, share)
             self._tell(PartAdvanced, place, self._clock.left(), share=share)
-        self.ask()
+        self.leave_if_stopped()
 
     def finish(self, place: int, finding: Result | None) -> None:
         """Keep the finding of a part."""
@@ -189,8 +188,8 @@ class _Player:
         self.results[place] = finding
         self._tell(PartFinished, place, self._clock.left())
 
-    def ask(self) -> None:
-        """Raise _LeaveError if the audit was told to stop."""
+    def leave_if_stopped(self) -> None:
+        """Raise _LeaveError after a stop."""
         if self._stop:
             raise _LeaveError
 
@@ -201,7 +200,7 @@ class _Player:
         self._stream.tell(kind(**described, done=self.done, total=total, seconds_left=left, **more))
 
 
-#: Seconds without a word from a worker, before the stop switch is read again.
+#: Seconds between two looks at the stop switch, while workers are silent.
 _SECONDS = 0.2
 
 
@@ -210,9 +209,9 @@ class _Done(NamedTuple):
 
 
 def play_parts(parts: Sequence[AuditPart], player: _Player, jobs: int) -> None:
-    """Play parts, as many side by side as there are ``jobs``, if processes can be forked here."""
+    """Play parts, ``jobs`` of them side by side if processes can be forked."""
     jobs = min(jobs, len(parts))
-    # A forked process knows all that this one does: also learners that a notebook has registered.
+    # A forked process also knows learners that a notebook has registered.
     if jobs > 1 and hasattr(os, "fork") and "fork" in multiprocessing.get_all_start_methods():
         _play_in_processes(parts, player, jobs)
         return
@@ -261,7 +260,7 @@ def _play_in_processes(parts: Sequence[AuditPart], player: _Player, jobs: int) -
                     go_on(link)
                 else:
                     player.advance(place, message)
-            player.ask()
+            player.leave_if_stopped()
     finally:
         for link, worker in workers.items():
             link.close()
@@ -270,7 +269,7 @@ def _play_in_processes(parts: Sequence[AuditPart], player: _Player, jobs: int) -
 
 
 def _heard(link: Connection, part: AuditPart) -> Any:
-    """Return what a worker says of a part; raise BackendError if the worker is dead."""
+    """Return the next message of a worker; raise BackendError if the worker is dead."""
     try:
         return link.recv()
     except EOFError:
@@ -282,7 +281,7 @@ def _heard(link: Connection, part: AuditPart) -> Any:
 
 
 def _work(parts: Sequence[AuditPart], link: Connection) -> None:
-    """Play one part after the other, as its number comes in, until the parent process is gone."""
+    """Play the parts whose numbers come in, until the parent process is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides when workers end
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     while True:
@@ -297,7 +296,7 @@ def _work(parts: Sequence[AuditPart], link: Connection) -> None:
 
 
 def _as_sent(error: Exception) -> Exception:
-    """Return an error as it can be sent to another process."""
+    """Return an error in a form that can be sent to another process."""
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 (our own)
     except Exception:

@@ -1,4 +1,4 @@
-"""Parts of an audit: attacks, checks of noise, what participants can read; and their times."""
+"""Parts of an audit: attacks, checks of noise, and the sight of participants; and their times."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import System, find_system
 from fedbandits.systems.party_games import attacked_games, not_played, paired_games
 
-#: Least runs of a game in each world. An attack that tells the worlds apart in all of so many runs
-#: shows ε ≥ 1.7.
+#: Least runs of a game in each world. An attack that is right in all of these runs shows ε ≥ 1.7.
 LEAST_RUNS = 50
-#: Runs a world on which attacks are chosen at least, where only few are left to find anything.
+#: Least runs of a world for the choice of attacks, if few runs are left.
 _LEAST_TRAINING = 25
 
 
@@ -34,11 +33,11 @@ Result: TypeAlias = Finding | SensitivityFinding | NoiseFinding | ProtocolFindin
 
 
 class AuditPart(NamedTuple):
-    """One part of an audit: what is shown of it, and how it is played."""
+    """Part of an audit: its description, and the function that plays it."""
 
     shown: Part
     play: Callable[[Tick], Result | None]
-    left_out: tuple[str, ...] = ()  # games that no part of this system's audit plays, in words
+    left_out: tuple[str, ...] = ()  # games that the system's audit does not play, in words
 
 
 def parts_of(
@@ -49,9 +48,9 @@ def parts_of(
     Parameters
     ----------
     experiment, entry
-        The experiment, and which of its systems.
+        The experiment, and a system of it.
     runs
-        How large the audit is.
+        Size of the audit.
     confidence
         Probability with which all bounds of the system hold together.
     delta
@@ -63,7 +62,7 @@ def parts_of(
     attacks = attacked_games(games)
 
     def parts() -> Iterator[AuditPart]:
-        # What is exact comes first: it takes seconds.
+        # Exact checks come first, because they take seconds.
         held = [*system.protocol_checks(plan, world), *([process_check()] if checks else [])]
         for check in held:
             shown = Part(entry.label, "protocol", check.looks_at)
@@ -90,30 +89,31 @@ def parts_of(
 
 
 def runs_of(game: Game, scale: float) -> int:
-    """Return the runs a world of a game, in proportion to those of an audit of the usual size."""
+    """Return the runs of a world of a game, for an audit of ``scale`` times the usual size."""
     return scaled(min(RUNS, game.runs), scale, LEAST_RUNS)
 
 
 def _attack(
     game: Game, runs: int, delta: float, confidence: float, claimed: float, tick: Tick
 ) -> Finding:
-    """Attack a game; only until more is shown than is ``claimed``.
+    """Attack a game, until the bound exceeds the ``claimed`` ε.
 
-    A few runs are looked at first where nothing exact is known. Both looks share what may fail.
+    Without an exact covariance, few runs are looked at first. Both looks share the probability of
+    failure.
     """
     exact = getattr(game, "covariance", None) is not None
     if game.sees == "contents" or exact or runs <= 2 * LEAST_RUNS:
         training = max(_LEAST_TRAINING, runs // 2) if exact else None
         return attack(game, runs, delta, confidence, training=training, tick=tick)
-    each = 1.0 - 0.5 * (1.0 - confidence)
-    first = attack(game, LEAST_RUNS, delta, each)
+    shared = 1.0 - 0.5 * (1.0 - confidence)
+    first = attack(game, LEAST_RUNS, delta, shared)
     if first.epsilon_low > claimed:
         return msgspec.structs.replace(first, confidence=confidence)
-    second = attack(game, runs, delta, each, tick=tick)
+    second = attack(game, runs, delta, shared, tick=tick)
     return msgspec.structs.replace(second, confidence=confidence)
 
 
-#: How long parts of each kind usually take, relative to each other.
+#: Usual times of parts of each kind, relative to each other.
 _USUAL: dict[PartKind, float] = {
     "sensitivity": 1.5, "noise": 0.3, "protocol": 0.5, "contents": 3.0, "messages": 3.0,
     "sight": 3.0,
@@ -121,16 +121,16 @@ _USUAL: dict[PartKind, float] = {
 
 
 class Clock:
-    """Times the parts of an audit. Parts of one kind take about as long as each other.
+    """Clock of the parts of an audit. Parts of one kind take about the same time.
 
     Parameters
     ----------
     kinds
-        Kinds of all parts, in order. A part is named by its place there, from 0.
+        Kinds of all parts, in order. A part is named by its place in this order, from 0.
     now
-        Seconds of some clock.
+        A function that returns the seconds of some clock.
     jobs
-        How many parts are played side by side.
+        Number of parts that are played side by side.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Clock:
         self._began[place] = self._now()
 
     def advance(self, place: int, share: float) -> None:
-        """Note how much of a part that goes on is done."""
+        """Note the finished share of a part."""
         self._share[place] = share
 
     def end(self, place: int) -> None:
@@ -160,7 +160,7 @@ class Clock:
         self._share.pop(place, None)
 
     def left(self) -> float | None:
-        """Return the seconds that are left, or None if nothing is known yet."""
+        """Return the remaining seconds, or None before an estimate is possible."""
         took, rest = dict(self._took), 0.0
         for place, share in self._share.items():
             if share > 0.0:
@@ -173,9 +173,9 @@ class Clock:
         return (rest + sum(self._guess(place, took) for place in places)) / self._jobs
 
     def _guess(self, place: int, took: dict[int, float]) -> float:
-        """Estimate how long a part takes: as long as others of its kind.
+        """Estimate the time of a part by the times of parts of the same kind.
 
-        Of a kind that has not been played, it is as much longer or shorter than usual as others.
+        Without such parts, the usual time is scaled like the times of all other kinds.
         """
         kind, kinds = self._kinds[place], self._kinds
         alike = [seconds for other, seconds in took.items() if kinds[other] == kind]

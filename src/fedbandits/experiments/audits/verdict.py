@@ -1,7 +1,7 @@
 """Verdicts of an audit: for each system, whether its claim holds.
 
-A claim holds if its ε is at least every lower bound that bears on it. For a sound variant these are
-the bounds for the neighbours that its claim is about; for a paper's claim they are all bounds. No
+A claim holds if its ε is at least every lower bound that bears on the claim. The bounds of a sound
+variant are about the neighbours of its claim; the bounds of a paper's claim are all bounds. No
 released number may have less noise than planned.
 """
 
@@ -23,8 +23,8 @@ from fedbandits.privacy.sensitivity_check import SensitivityFinding
 from fedbandits.settings import CONFIDENCE
 
 AnyFinding = TypeVar("AnyFinding", Finding, SensitivityFinding)
-#: ``nothing claimed``: there is no finite ε. ``nothing leaves``: by the claim nothing is released,
-#: so nothing is attacked. ``not attacked``: an ε is claimed, and the system brings no attack.
+#: ``nothing claimed``: no finite ε. ``nothing leaves``: a claim without releases, which are not
+#: attacked. ``not attacked``: a claimed ε without an attack by the system.
 Outcome = Literal["holds", "broken", "not attacked", "nothing leaves", "nothing claimed"]
 _UNTESTED: dict[Outcome, str] = {
     "not attacked": "not attacked: {claimed}, and the system brings no attack (games) to test it",
@@ -39,36 +39,37 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     system
-        Label of the system that was audited.
+        Label of the audited system.
     outcome
         Whether the claim holds against all attacks.
     claimed_by
-        Who makes the claim that was tested: the paper, or this package's accounting.
+        The source of the tested claim: the paper, or this package's accounting.
     epsilon, delta
         ε and δ of that claim.
     epsilon_low
         The largest lower bound on ε that bears on the claim.
     tightness
-        The largest bound from contents, over the ε that accounting states for contents. Far below
-        1, there is more noise than needed, or there were too few runs.
+        The largest bound from contents, over the ε that accounting states for contents. A value far
+        below 1 means more noise than needed, or too few runs.
     noise_factor
-        Noise by accounting, over the noise that (ε, δ) needs. It is 1 for calibrated noise.
+        Noise by accounting, over the noise that (ε, δ) needs: 1 for calibrated noise.
     noise_measured
-        The same factor as the audit measured it in contents. NaN if it was not measured.
+        The same factor, measured in contents by the audit. NaN without a measurement.
     confidence
         Probability with which all bounds of this system hold together.
     findings
-        What was found, one finding a game.
+        Findings of attacks, one for each game.
     noise
-        Whether all released numbers have their planned noise, one finding a check.
+        Findings on the planned noise of all released numbers, one for each check.
     moved
-        How far one record moved releases, with the same noise in both worlds; one finding a game.
+        Findings on the move of releases by a record, with the same noise in both worlds; one for
+        each game.
     protocol
-        What parties do beside noise, held against the claim; one finding a check.
+        Findings on further conditions of the claim, one for each check.
     examined
-        What participants found out, if encryption protects and no ε is claimed.
+        Findings of participants, if encryption protects without an ε.
     not_played
-        What the audit did not play, in words.
+        Games that the audit did not play, in words.
     """
 
     system: str
@@ -90,19 +91,19 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def left_out_line(self) -> str:
-        """A line on what the audit did not play. Empty if nothing was put to the test."""
+        """A line on games that the audit did not play; empty without a test."""
         if not (self.tested and self.not_played):
             return ""
         return f"{self.system}: not played: {'; '.join(self.not_played)}"
 
     @property
     def tested(self) -> bool:
-        """True if anything was put to the test."""
+        """True if the claim was tested."""
         return self.outcome not in _UNTESTED
 
     @property
     def noise_line(self) -> str:
-        """A line on whether every number has its noise. Empty if no noise is planned."""
+        """A line on the noise of released numbers; empty without planned noise."""
         if not self.noise:
             return ""
         wrong = [name for finding in self.noise for name in finding.named]
@@ -115,21 +116,21 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         numbers = sum(finding.numbers for finding in self.noise)
         planned = sum(finding.planned for finding in self.noise)
         of = f" of {planned:,}" if planned > numbers else ""
-        sources = [one for one in self.noise if one.deployed] or self.noise
+        sources = [finding for finding in self.noise if finding.deployed] or self.noise
         draws = sum(finding.draws for finding in sources)
-        whose = " of secure noise" if sources[0].deployed else ""
+        noise = " of secure noise" if sources[0].deployed else ""
         shows = min(finding.shows for finding in sources)
         return (
             f"{self.system}: every released number has its planned noise: {numbers:,}{of} numbers "
-            f"compared with the draws that they are made of, to six digits; {draws:,} draws{whose} "
+            f"compared with the draws that they are made of, to six digits; {draws:,} draws{noise} "
             f"have their deviation, below {shows:.2f} × it would show"
         )
 
     @property
     def sensitivity_line(self) -> str:
-        """A line on whether a record moved releases further than is charged for.
+        """A line on the farthest move of releases by a record, beside the charged move.
 
-        Empty if nothing was charged, or nothing attacked.
+        Empty without a charge or an attack.
         """
         if not self.moved:
             charged = self.claimed_by.startswith("accounting") and math.isfinite(self.epsilon)
@@ -147,10 +148,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def protocol_lines(self) -> tuple[str, ...]:
-        """A line for each check of what parties do: what was held against what, and what came out.
-
-        Empty if nothing was checked.
-        """
+        """A line for each check of further conditions, with its result; empty without checks."""
         return tuple(
             f"{self.system}: {finding.looks_at}: {'; '.join(finding.wrong) or finding.found}"
             for finding in self.protocol
@@ -186,7 +184,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _bare(self) -> str:
-        """Words for all that is not as planned: numbers without noise, or what parties do."""
+        """Words for all broken conditions: missing noise, far moves, and wrong protocols."""
         missing = sum(finding.missing for finding in self.noise)
         unreleased = sum(finding.unreleased for finding in self.noise)
         foreign = sum(finding.foreign for finding in self.noise)
@@ -217,7 +215,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return " and ".join(parts)
 
     def _examined_line(self, examined: Examined) -> str:
-        """Return the guesses that contradict the claim, or else all guesses that succeeded."""
+        """Return the guesses that contradict the claim, or all guesses that beat chance."""
         shown = examined.broken(self.confidence)
         if shown:
             return f"more shows than the claim says: {'; '.join(shown)}"
@@ -227,7 +225,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _counted(noise: tuple[NoiseFinding, ...]) -> Iterator[str]:
-    """Say how many numbers, pairs and draws are not as planned."""
+    """Count the numbers, pairs and draws that are not as planned."""
     for field, words in (
         ("missing", "{:,} have less"),
         ("excessive", "{:,} more"),
@@ -248,7 +246,7 @@ class Audit(msgspec.Struct, frozen=True, omit_defaults=True):
     Parameters
     ----------
     verdicts
-        One verdict a system.
+        A verdict for each system.
     missing
         Labels of systems without a verdict, because the audit was interrupted.
     """
@@ -263,12 +261,12 @@ class Audit(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def untested(self) -> bool:
-        """True if any system claims an ε above 0 and brings no attack to test it."""
+        """True if a system claims an ε above 0 and has no attack."""
         return any(verdict.outcome == "not attacked" for verdict in self.verdicts)
 
     @property
     def summary(self) -> str:
-        """One line about all systems."""
+        """A line about all systems."""
         counts = {
             outcome: [v.system for v in self.verdicts if v.outcome == outcome]
             for outcome in get_args(Outcome)
@@ -286,7 +284,7 @@ class Audit(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def with_examined(verdict: Verdict, examined: Examined | None) -> Verdict:
-    """Change the verdict to *broken* if participants found out more than is claimed."""
+    """Change the verdict to *broken* if participants learned more than the claim allows."""
     if examined is None:
         return verdict
     outcome: Outcome = "broken" if examined.broken(verdict.confidence) else "holds"
@@ -338,7 +336,7 @@ def judge(
 
 
 def claimed_of(claim: PrivacyClaim) -> tuple[str, float]:
-    """Return who states which ε: the paper if it states one, or else the accounting here."""
+    """Return the source and the ε of a claim: the paper if it states an ε, else accounting."""
     if claim.paper_claims is not None:
         return "the paper", claim.paper_claims[0]
     if claim.is_private:
@@ -347,7 +345,7 @@ def claimed_of(claim: PrivacyClaim) -> tuple[str, float]:
 
 
 def _bearing(claim: PrivacyClaim, findings: Iterable[AnyFinding]) -> Iterator[AnyFinding]:
-    """Return the findings that bear on the claim: one for a fixed log says nothing of reactions."""
+    """Return the findings that bear on the claim: without reactions, if its log is fixed."""
     for finding in findings:
         contents_only = claim.paper_claims is None and not claim.is_private
         if contents_only and isinstance(finding, Finding) and finding.sees != "contents":

@@ -1,4 +1,4 @@
-"""Facts that a privacy officer must know, in plain words: one card for each system."""
+"""Facts for a privacy officer, in plain words: a card for each system."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fedbandits.privacy.claims import PrivacyClaim, View
 from fedbandits.privacy.error_rates import gaussian_power
 from fedbandits.privacy.person import PersonCost, cost_at_parties, person_cost
 
-#: Share of wrong alarms at which the power of tests is stated.
+#: Share of false alarms at which the power of tests is stated.
 ALARMS = 0.05
-#: An ε of a person from which on nothing is protected in practice: e^10 is 22,026.
+#: Least ε of a person that means no protection in practice: e^10 is 22,026.
 _NO_PROTECTION = 10.0
-#: The same in error rates: a test finds every second person.
+#: Least power of a test that means weak protection: the test finds every second person.
 _WEAK_POWER = 0.5
-#: Visits of a person in an example, where it is not known how many there are.
+#: Visits of a person in an example, if their number is not known.
 _EXAMPLE = 10
 _COST_OF_PERSONS = (
     "Noise grows with the number of records of a person that count. What that costs in regret is "
@@ -28,7 +28,7 @@ _COST_OF_PERSONS = (
 
 
 class Card(NamedTuple):
-    """All that an officer reads of one system."""
+    """Card of one system for the officer."""
 
     label: str
     kind: str  # the style: sound, broken, or in clear
@@ -40,7 +40,7 @@ class Card(NamedTuple):
 def officer_cards(claims: Mapping[str, PrivacyClaim], audit: Audit | None) -> list[Card]:
     """Make a card for each system.
 
-    Claims are named by the labels of systems. An audit tells the findings of attacks.
+    Claims are named by the labels of systems. An audit adds the findings of attacks.
     """
     verdicts = {} if audit is None else {verdict.system: verdict for verdict in audit.verdicts}
     cards = []
@@ -134,7 +134,7 @@ def _per_record(claim: PrivacyClaim) -> str:
 
 
 def _observer(claim: PrivacyClaim) -> str:
-    """Name whom the ε is for: where it depends on who looks, not everybody who sees messages."""
+    """Name the observer of the ε, who depends on the claim's views."""
     return "Whoever is named above" if claim.views else "Whoever sees all messages"
 
 
@@ -176,7 +176,7 @@ def _per_person(claim: PrivacyClaim) -> str:
 
 
 def _worth(person: PersonCost) -> str:
-    """Say what the price of a person means, by the test that finds most."""
+    """Describe the protection of a person by the power of the best test."""
     power = gaussian_power(ALARMS, person.mu)
     finds = (
         f"A test with {ALARMS:.0%} false alarms may find such a person in up to {power:.1%} of "
@@ -197,7 +197,7 @@ _NOT_ATTACKED = {
 
 
 def _attacked(verdict: Verdict | None) -> str:
-    """Say what an audit found, without its technical terms."""
+    """Describe the findings of an audit, without technical terms."""
     if verdict is None:
         return "Not attacked yet. Run: fedbandits audit CONFIG.toml"
     if verdict.outcome in _NOT_ATTACKED:

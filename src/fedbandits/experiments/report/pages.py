@@ -1,7 +1,7 @@
 """Pages of a run, an audit and a sweep: HTML files that need nothing beside themselves.
 
-They are made from the templates in ``templates``, which escape whatever is put into them. Other
-modules of this folder make what the templates show: tables, figures, cards.
+Pages are made from the templates in ``templates``, which escape all values. Other modules of this
+folder make the tables, figures and cards of the templates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import xarray as xr
 
 from fedbandits.experiments.answers.advice import Advice, Tried
 from fedbandits.experiments.answers.answer import MOST_ANSWERS, Answer, point_answers
-from fedbandits.experiments.answers.sentences import Comparison
+from fedbandits.experiments.answers.sentences import KINDS, Comparison
 from fedbandits.experiments.audits.verdict import Audit
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
 from fedbandits.experiments.intervals import spelled, spelled_epsilon, with_error
@@ -37,7 +37,7 @@ from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.reference.glossary import TERMS
 from fedbandits.settings.sweeps import Point, Sweep, value_text
 
-#: How a PNG image begins. A browser shows an image only under its own media type.
+#: First bytes of a PNG image. A browser shows an image only under the right media type.
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -50,10 +50,10 @@ def render_report(
     audit: Audit | None = None,
     answer: Answer | None = None,
 ) -> str:
-    """Write the report as HTML text: the answer first, then what a privacy officer must know.
+    """Write the report as HTML text: the answer first, then the facts for a privacy officer.
 
-    It is made of the summary's ``rows``, of plots by name, of theorems beside what was measured, of
-    an audit and of an answer, where there are such.
+    The report shows the summary's ``rows``, plots by name, theorems beside measurements, and the
+    audit and the answer if there are such.
     """
     labels, claims = labels_of(result), experiment.claims()
     estimates, doubts = tables.estimates_on_log(result)
@@ -82,7 +82,7 @@ def render_report(
 
 
 def render_audit(experiment: Experiment, audit: Audit) -> str:
-    """Write an audit as an HTML page of its own, with the claims that were attacked."""
+    """Write an audit as an HTML page of its own, with the attacked claims."""
     claims = experiment.claims()
     return section(
         "audit_page",
@@ -99,7 +99,7 @@ def render_audit(experiment: Experiment, audit: Audit) -> str:
 def render_sweep(
     sweep: Sweep, points: Sequence[Point], result: xr.Dataset, pictures: Mapping[str, Picture]
 ) -> str:
-    """Write the report of a sweep as HTML text, with the pictures by what they show."""
+    """Write the report of a sweep as HTML text, with the pictures by their points in words."""
     at_end, answers = ends(result), list(point_answers(points[:MOST_ANSWERS], result))
     return section(
         "sweep",
@@ -143,14 +143,11 @@ def _claim_rows(points: Iterable[Point], result: xr.Dataset) -> Iterator[list[st
         yield [*map(value_text, point.values.values()), *map(spelled_epsilon, claimed)]
 
 
-_AGAINST = {"alone": "learning alone", "pooled": "everything pooled in clear"}
-
-
 def _compared(comparison: Comparison) -> list[str]:
     saves, epsilon = comparison.saves, comparison.epsilon
     return [
         comparison.system,
-        f"{_AGAINST[comparison.kind]} ({comparison.baseline})",
+        f"{KINDS[comparison.kind]} ({comparison.baseline})",
         "–" if saves is None else with_error(saves, comparison.half_width),
         _percent(comparison.share),
         "encrypted" if epsilon is None else f"{epsilon:.4g}",

@@ -34,7 +34,7 @@ class Table(NamedTuple):
 
     titles: Sequence[str]
     rows: Sequence[Iterable[str]]
-    kind: str = ""  # its class, for its style
+    kind: str = ""  # class of its style
     caption: str = ""
 
 
@@ -47,7 +47,7 @@ class Figure(NamedTuple):
 
 
 def as_number(value: float) -> str:
-    """Write a number with as many digits as a reader needs."""
+    """Write a number with the digits that a reader needs."""
     if isinstance(value, int):
         return f"{value:,}"
     if math.isnan(value):
@@ -95,7 +95,7 @@ def summary_table(labels: Labels, rows: list[dict[str, Any]]) -> Table:
 
 
 def own_metrics_table(result: xr.Dataset, rows: list[dict[str, Any]]) -> Table | None:
-    """Make a table of what only some systems report; None if no system does."""
+    """Make a table of the metrics of some systems; None without such metrics."""
     names = own_metrics(result)
     if not names:
         return None
@@ -115,7 +115,7 @@ def _mean_and_most(row: dict[str, Any], name: str) -> str:
 
 
 def scaled_exploration(experiment: Experiment) -> list[str]:
-    """Name the systems whose exploration is not that of a theorem, each with its scale."""
+    """List systems that scale the radius of a theorem, each with the scale."""
     return [
         f"{entry.label} ({entry.config.exploration_scale:g})"
         for entry in experiment.systems
@@ -127,7 +127,7 @@ def scaled_exploration(experiment: Experiment) -> list[str]:
 def result_figures(
     labels: Labels, rows: list[dict[str, Any]], plots: Mapping[str, Picture]
 ) -> list[Figure]:
-    """Return the plots of a run with captions, each described for readers who cannot see it."""
+    """Return the plots of a run with captions, and descriptions for readers who cannot see them."""
     how = ", estimated from the log (doubly robust)" if is_of_log(rows) else ""
     captions = {
         "regret": f"{capitalised(labels.loss)}, added up over rounds: means over replicates. Less "
@@ -156,12 +156,12 @@ def result_figures(
 
 
 def capitalised(text: str) -> str:
-    """Write the first letter as a capital, and leave all others."""
+    """Write the first letter as a capital."""
     return f"{text[0].upper()}{text[1:]}"
 
 
 def estimates_on_log(result: xr.Dataset) -> tuple[Table | None, list[str]]:
-    """Make the table of each system's value by each method, and warnings; None without a log."""
+    """Make the table of each system's value by each method, and warnings; none without a log."""
     rows = estimates_of(result)
     if not rows:
         return None, []
@@ -181,7 +181,7 @@ def _estimate_row(row: Row) -> tuple[str, ...]:
 
 
 class _Exceeded(str):
-    """The text after a warning that a bound is exceeded; pages show the warning in its colour."""
+    """The text after the warning *exceeded*, which pages show in a colour."""
 
     __slots__ = ()
 
@@ -197,7 +197,7 @@ _SEEN: dict[BoundVerdict, str] = {
 
 
 def theory_table(checks: Sequence[BoundCheck]) -> Table:
-    """Make the table of theorems beside what was measured."""
+    """Make the table of theorems beside measurements."""
     titles = (
         "system", "proved in", "of", "measured", "which is", "bound", "measured ÷ bound", "verdict",
     )  # fmt: skip
@@ -218,7 +218,7 @@ def _measured(bound: Bound) -> str:
 
 
 def formulas(checks: Sequence[BoundCheck]) -> dict[tuple[str, str], str]:
-    """List each theorem and its formula once, with the labels of its systems."""
+    """List each theorem with its formula, and the labels of its systems."""
     labels: dict[tuple[str, str], str] = {}
     for check in checks:
         formula = check.bound.theorem, check.bound.statement
@@ -227,7 +227,7 @@ def formulas(checks: Sequence[BoundCheck]) -> dict[tuple[str, str], str]:
 
 
 def theory_figures(checks: Sequence[BoundCheck], plots: Mapping[str, Picture]) -> list[Figure]:
-    """Return the plots of theorems, with captions that say what the lines are."""
+    """Return the plots of theorems, with captions that explain the lines."""
     return [
         Figure(
             _caption(quantity, [c.bound for c in checks if c.bound.quantity == quantity]),
@@ -272,7 +272,7 @@ def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
 
 
 def findings_table(audit: Audit) -> Table:
-    """Make the table of attacks: the ε that each showed."""
+    """Make the table of attacks, with the lower bound on ε of each."""
     titles = ("system", "what attackers saw", "neighbours", "ε at least", "best attack", "runs")
     rows = [
         (v.system, f.looks_at, f.neighbours, _short(f.epsilon_low), f.attack, f"{f.runs:,}")
@@ -297,7 +297,7 @@ def noise_table(audit: Audit) -> Table:
 
 
 def sensitivity_table(audit: Audit) -> Table:
-    """Make the table of how far one record moves releases."""
+    """Make the table of the farthest moves of releases by a record."""
     titles = (
         "system", "what was played", "neighbours", "farthest move costs ε", "charged ε", "pairs",
     )  # fmt: skip
@@ -310,7 +310,7 @@ def sensitivity_table(audit: Audit) -> Table:
 
 
 def protocol_table(audit: Audit) -> Table:
-    """Make the table of checks of what parties do beside noise."""
+    """Make the table of checks of further conditions of claims."""
     rows = [
         (v.system, f.looks_at, "; ".join(f.wrong) or f.found)
         for v in audit.verdicts

@@ -136,10 +136,12 @@ def cpu_seconds(
     return round(_of(lambda: run.advance(budget)), 6)
 
 
-def parties(config: Samba, world: Bernoulli, budget: int, number: int = 0) -> PartiesReplicate:
+def parties(
+    config: Samba, world: Bernoulli, budget: int, number: int = 0, seed: int = 0
+) -> PartiesReplicate:
     """Make a run of parties that exchange messages, before its first round."""
     plan = make_plan(config, world.facts, budget)
-    simulated = SYSTEM.simulated_supplies(plan, None, 0, number)
+    simulated = SYSTEM.simulated_supplies(plan, None, seed, number)
 
     def supplies(role: str, place: int) -> Supply:
         if role == CUSTOMER and config.encrypts_sums:
@@ -147,7 +149,7 @@ def parties(config: Samba, world: Bernoulli, budget: int, number: int = 0) -> Pa
         brought: Supply = simulated(role, place)
         return brought
 
-    return PartiesReplicate(SYSTEM, plan, world, 0, number, supplies=supplies)
+    return PartiesReplicate(SYSTEM, plan, world, seed, number, supplies=supplies)
 
 
 @functools.cache

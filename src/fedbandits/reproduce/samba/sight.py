@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Plot
@@ -13,11 +13,9 @@ from matplotlib.patches import Rectangle
 from fedbandits.environments import Bernoulli
 from fedbandits.experiments.plots import line_style
 from fedbandits.reproduce.engine import Context, Outcome, Row, Verdict, legend_beside, panels
-from fedbandits.reproduce.samba import BITS, Sizes, customer_key
+from fedbandits.reproduce.samba import BITS, Sizes, parties
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.audit.adversary import Exposure
 from fedbandits.systems.samba.audit.attack import count_recovered
 from fedbandits.systems.samba.audit.examination import (
@@ -27,8 +25,7 @@ from fedbandits.systems.samba.audit.examination import (
     PARTICIPANTS,
     security_table,
 )
-from fedbandits.systems.samba.keys import COMP, CUSTOMER
-from fedbandits.systems.samba.plan import make_plan
+from fedbandits.systems.samba.keys import COMP
 
 #: The run whose transcript is looked through.
 _ARMS, _PULLS = 4, 40
@@ -84,15 +81,8 @@ def _recovered(algorithm: str, arms: int, sizes: Sizes) -> list[float]:
 
 def _played(algorithm: str, arms: int, pulls: int, seed: int) -> PartiesReplicate:
     """Play the parties' run, and record every message of it."""
-    world = Bernoulli(arms=arms)
     config = system(f"samba-{algorithm}", paillier_bits=BITS).config
-    plan = make_plan(config, world.facts, pulls)
-    simulated = SYSTEM.simulated_supplies(plan, None, seed, 0)
-
-    def supplies(role: str, place: int) -> Any:
-        return Supply(private_key=customer_key()) if role == CUSTOMER else simulated(role, place)
-
-    run = PartiesReplicate(SYSTEM, plan, world, seed, 0, supplies=supplies)
+    run = parties(config, Bernoulli(arms=arms), pulls, seed=seed)
     run.advance(pulls)
     return run
 
