@@ -213,7 +213,7 @@ def private_folder(path: str) -> str | None:
 
 
 def are_kept() -> bool:
-    """Tell whether all kernels compiled so far are kept; of others a warning has told the reason."""
+    """Tell whether all kernels compiled so far are kept; a warning has told why not."""
     folder = folder_of_kernels()
     if folder is not None and not os.access(folder, os.W_OK | os.X_OK):
         _warn(f"{folder} cannot be written to")
