@@ -187,9 +187,9 @@ def studio(
 
     from fedbandits.studio.server import serve
 
-    def say(address: str) -> None:
+    def say(address: str, way: pathlib.Path) -> None:
         typer.echo(f"fedbandits studio: {address}\nCtrl-C ends it.")
         if not no_browser:
-            webbrowser.open(address)
+            webbrowser.open(way.as_uri())
 
     serve(folder, port, allow_modules, say)

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fedbandits.errors import ConfigError
-from fedbandits.studio.folders import kept_folder
+from fedbandits.studio.folders import kept_folder, way_to
 from fedbandits.studio.guard import Guard, policy_for, refusal
 from fedbandits.studio.processes import EndingError
 from fedbandits.studio.routes import Api
@@ -147,7 +147,12 @@ def _cut_short(app: ASGIApp) -> ASGIApp:
     return answer
 
 
-def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[str], None]) -> None:
+def serve(
+    folder: pathlib.Path,
+    port: int,
+    allow_modules: bool,
+    say: Callable[[str, pathlib.Path], None],
+) -> None:
     """Serve the page on this machine until Ctrl-C.
 
     Parameters
@@ -159,7 +164,8 @@ def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[s
     allow_modules
         Whether a configuration may name modules, whose code is run.
     say
-        Is told the address, with the token in its fragment: no request and no log has it.
+        Is told the address, with the token in its fragment: no request and no log has it. And the
+        file of a page that leads there, for a browser's command line, which others can read.
 
     Raises
     ------
@@ -173,9 +179,11 @@ def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[s
             application(api, token, port), log_level="warning", timeout_graceful_shutdown=1,
             server_header=False, lifespan="off",
         )  # fmt: skip
-        say(f"http://127.0.0.1:{port}/#token={token}")
-        with contextlib.suppress(KeyboardInterrupt):  # that is how it ends
-            _Server(config, api).run(sockets=[listener])
+        address = f"http://127.0.0.1:{port}/#token={token}"
+        with way_to(address, kept) as way:
+            say(address, way)
+            with contextlib.suppress(KeyboardInterrupt):  # that is how it ends
+                _Server(config, api).run(sockets=[listener])
 
 
 def _listener(port: int) -> socket.socket:
