@@ -5,7 +5,8 @@ edit a helper, a constant or a struct, and callers go on running the old machine
 this package import nothing but kernels. So one digest of their text covers all that any of them
 can reach. A compilation of somebody else's kernel, or for somebody else's types, is not kept.
 
-Cached code runs without another check. So it lies in a folder that nobody else can write to.
+Cached code runs without another check. So it lies in a folder that nobody else can write to. A
+folder that this user cannot write to either, as in an image that is mounted read-only, is read.
 """
 
 from __future__ import annotations
@@ -155,11 +156,11 @@ def _environment_of(module: str, constants: list[Any], name: str) -> Any:
 
 
 def _read(file: str, target: Any) -> Any:
-    """Return what a file holds; None if there is none, or if it ends too early."""
+    """Return what a file holds; None if there is none to read, or if it ends too early."""
     try:
         with open(file, "rb") as opened:
             kept = _Unpickler(opened).load()
-    except (FileNotFoundError, EOFError, pickle.UnpicklingError):
+    except (FileNotFoundError, PermissionError, EOFError, pickle.UnpicklingError):
         return None
     return rebuilt(target, kept)
 
@@ -192,17 +193,17 @@ def _root(chosen: str) -> str:
 
 
 def folder_of_kernels() -> str | None:
-    """Return where compiled kernels are kept; None if they cannot be."""
+    """Return the folder of compiled kernels; None if no folder can be trusted."""
     return private_folder(_root(numba_config.CACHE_DIR))
 
 
 @functools.cache
 def private_folder(path: str) -> str | None:
-    """Make a folder that only this user can write to, mode 0700, and return its real path.
+    """Make a folder that at most this user can write to, mode 0700, and return its real path.
 
     None, with a :class:`~fedbandits.errors.CacheWarning` the first time, if the path is not
-    absolute, the folder belongs to somebody else or can be written by others, a folder above it
-    lets somebody else replace it, or it cannot be made.
+    absolute, the folder belongs to another user than this one or root, others can write to it, a
+    folder above it lets somebody else replace it, or it cannot be made or read.
     """
     refusal = _refusal(path)
     if refusal is None:
@@ -212,8 +213,11 @@ def private_folder(path: str) -> str | None:
 
 
 def are_kept() -> bool:
-    """Tell whether compiled kernels can be kept; if not, :func:`private_folder` has warned."""
-    return folder_of_kernels() is not None
+    """Tell whether all kernels compiled so far are kept; a warning has told why not."""
+    folder = folder_of_kernels()
+    if folder is not None and not os.access(folder, os.W_OK | os.X_OK):
+        _warn(f"{folder} cannot be written to")
+    return not _warn.cache_info().currsize
 
 
 @functools.cache
@@ -234,14 +238,13 @@ def _refusal(path: str) -> str | None:
     parts = os.path.realpath(path).split(os.sep)
     try:
         for length in range(1, len(parts) + 1):
-            here = os.sep.join(parts[:length]) or os.sep
-            last = length == len(parts)
+            here, last = os.sep.join(parts[:length]) or os.sep, length == len(parts)
             os.makedirs(here, mode=0o700, exist_ok=True)
             refusal = _insecure(here, os.lstat(here), last)
             if refusal is not None:
                 return refusal
-        if not os.access(path, os.W_OK | os.X_OK):
-            return f"{path} cannot be written to"
+        if not os.access(path, os.R_OK | os.X_OK):
+            return f"{path} cannot be read"
     except OSError as error:
         return f"{path} cannot be made ({error.strerror or error})"
     return None
@@ -250,8 +253,7 @@ def _refusal(path: str) -> str | None:
 def _insecure(path: str, status: os.stat_result, last: bool) -> str | None:
     if not hasattr(os, "getuid"):
         return None  # no owners and modes here; folders of a user are private by default
-    owners = {os.getuid()} if last else {os.getuid(), 0}
-    if status.st_uid not in owners:
+    if status.st_uid not in {os.getuid(), 0}:  # root replaces whatever it likes anyway
         return f"{path} belongs to another user"
     # In a sticky folder, such as /tmp, others cannot replace what is not theirs.
     if status.st_mode & _WRITABLE_BY_OTHERS and (last or not status.st_mode & stat.S_ISVTX):

@@ -22,7 +22,14 @@ from fedbandits.environments import (
 )
 from fedbandits.environments.base import refuse_late
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
-from fedbandits.settings.modules import Module, drop_module_keys, hold_texts, table_of, take_modules
+from fedbandits.settings.modules import (
+    Module,
+    drop_module_keys,
+    hold_texts,
+    refuse_modules,
+    table_of,
+    take_modules,
+)
 from fedbandits.settings.sweep_keys import without_sweep
 from fedbandits.settings.toml_files import NAME, experiment_file, read_experiment
 from fedbandits.settings.variants import Variant as Variant
@@ -133,8 +140,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         table = without_sweep(raw)
         if modules is None:
             modules = take_modules(table, pathlib.Path(folder))
-        elif drop_module_keys(table) and modules is False:
-            raise ConfigError("module: is refused here, because it names code that would be run")
+        if modules is False:
+            refuse_modules(table)
+        drop_module_keys(table)
         head: ExperimentKeys = convert(table, ExperimentKeys, "")
         systems = tuple(variant(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
         return cls(
@@ -223,7 +231,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return cleaned
 
 
-def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
+def load(
+    path: str | pathlib.Path, overrides: Iterable[str] = (), *, allow_modules: bool = True
+) -> Experiment:
     """Read an experiment from a TOML file.
 
     Parameters
@@ -234,9 +244,13 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     overrides
         Assignments ``key.path=value``, with values in TOML notation. Examples:
         ``systems.0.epsilon=2``, ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.
+    allow_modules
+        Whether modules that the file names are imported, which runs their code. Say False of a
+        file that you did not write: then one that names modules is refused.
     """
     file = experiment_file(path)
-    return Experiment.from_table(read_experiment(file, overrides), file.parent)
+    modules = None if allow_modules else False
+    return Experiment.from_table(read_experiment(file, overrides), file.parent, modules)
 
 
 def _checked_systems(given: Any, best_alone: str) -> tuple[Variant, ...]:

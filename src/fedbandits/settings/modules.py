@@ -1,7 +1,8 @@
 """Code that a configuration names: ``module = "coins.py"`` registers worlds, learners, systems.
 
-Whoever runs a configuration runs the code that it names. Nothing else does: it is not imported to
-list what there is, and the terms of a federation may name none.
+Whoever runs a configuration runs the code that it names. So a command asks for ``--allow-modules``
+first: the file may be somebody else's. Nothing else runs that code: it is not imported to list
+systems or to write a report again, and the terms of a federation may name none.
 """
 
 from __future__ import annotations
@@ -152,6 +153,15 @@ def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...
 def drop_module_keys(raw: dict[str, Any]) -> dict[str, Any]:
     """Take the keys about modules out of a table; return them."""
     return {key: raw.pop(key) for key in ("module", "module_digests") if key in raw}
+
+
+def refuse_modules(raw: Mapping[str, Any]) -> None:
+    """Refuse a configuration that names modules; raises ConfigError with their names."""
+    if "module" in raw:
+        raise ConfigError(
+            f"module: names {shown(raw['module'])}, whose code would run with your rights; read "
+            "it, and allow it with --allow-modules"
+        )
 
 
 def write_modules(modules: tuple[Module, ...], folder: pathlib.Path) -> None:

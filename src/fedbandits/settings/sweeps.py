@@ -159,7 +159,11 @@ def sweep_of(experiment: Experiment, keys: Mapping[str, Any]) -> Sweep:
 
 
 def load_any(
-    path: str | pathlib.Path, overrides: Iterable[str] = (), sweeps: Sequence[str] = ()
+    path: str | pathlib.Path,
+    overrides: Iterable[str] = (),
+    sweeps: Sequence[str] = (),
+    *,
+    allow_modules: bool = True,
 ) -> Experiment | Sweep:
     """Read an experiment or a sweep from a TOML file; see :func:`fedbandits.load`.
 
@@ -173,7 +177,7 @@ def load_any(
     twice = [key for key, count in Counter(key for key, _ in options).items() if count > 1]
     if twice:
         raise ConfigError(f"--sweep {twice[0]}: is given twice; write all values in one list")
-    experiment = Experiment.from_table(raw, file.parent)
+    experiment = Experiment.from_table(raw, file.parent, None if allow_modules else False)
     keys |= dict(options)
     return sweep_of(experiment, keys) if keys else experiment
 

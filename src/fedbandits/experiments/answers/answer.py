@@ -337,7 +337,8 @@ def _with_result(given: Any, result: xr.Dataset | None) -> tuple[Experiment, xr.
     if isinstance(given, str | os.PathLike):
         given = read_result(pathlib.Path(given).expanduser())
     if isinstance(given, xr.Dataset):
-        return Experiment.from_table(parse_toml(given.attrs["config"])), given
+        # Code that the configuration names is not run: a result may be somebody else's.
+        return Experiment.from_table(parse_toml(given.attrs["config"]), modules=()), given
     if result is None:
         raise ConfigError(
             "answer: an experiment alone has no answer; give its result too: "
