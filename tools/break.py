@@ -568,7 +568,7 @@ BREAKS = (
     ),
     Break(
         "everybody has the parameter of the first agent", "environments/kernels/linear.py",
-        "own = agent if world.theta.shape[0] > 1 else 0", "own = 0",
+        "row_of_agent = agent if world.theta.shape[0] > 1 else 0", "row_of_agent = 0",
         ("tests/environments/test_spread.py",),
     ),
     Break(

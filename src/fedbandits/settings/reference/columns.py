@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._suggest import did_you_mean
-from fedbandits.environments.tables.cells import RawTable, found_in, missing, numbers, texts
+from fedbandits.environments.tables.cells import RawTable, column_kind, missing, numbers, texts
 from fedbandits.environments.tables.features import mark_among
 from fedbandits.environments.tables.formats import tidy, unit_since_1970
 from fedbandits.errors import ConfigError, DataError
@@ -59,7 +59,7 @@ class Column(NamedTuple):
 
 def look(raw: RawTable, name: str) -> Column:
     """Examine a column of a table."""
-    found, gaps = found_in(raw, name, "features"), missing(raw, name, "features")
+    found, gaps = column_kind(raw, name, "features"), missing(raw, name, "features")
     cells = raw.columns[name]
     written = tuple(sorted({*cells[gaps]} - {""})) if cells.dtype == object else ()
     values = set(texts(raw, name, "features")[~gaps])
