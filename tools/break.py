@@ -382,7 +382,7 @@ BREAKS = (
     ),
     Break(
         "eigenvalues that are driven further apart", "learners/kernels/released_sum.py",
-        "values[i] - 2.0 * noise * driven", "values[i] + 2.0 * noise * driven",
+        "values[i] - 2.0 * noise * repulsion", "values[i] + 2.0 * noise * repulsion",
         ("tests/learners/test_spectrum_of_sums.py",),
     ),
     Break(
