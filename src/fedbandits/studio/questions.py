@@ -196,7 +196,7 @@ def table_file(
         ],
         "rows": found.rows or told.environment.parties * told.rounds,
         "toml": found.text,
-        "told": list(found.told),
+        "told": list(found.notes),
     }
 
 
