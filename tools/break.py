@@ -308,7 +308,7 @@ BREAKS = (
     ),
     Break(
         "digests of totals are not compared", "federation/totals/agreement.py",
-        "or size < largest[each.number]", "or size < 0",
+        "or size < largest[taken.number]", "or size < 0",
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
@@ -318,13 +318,13 @@ BREAKS = (
     ),
     Break(
         "the first of two equal groups is believed", "federation/totals/agreement.py",
-        "or sizes[each.number].count(size) > 1",
-        "or (sizes[each.number].count(size) > 1 and each != stated[0])",
+        "or sizes[taken.number].count(size) > 1",
+        "or (sizes[taken.number].count(size) > 1 and taken != stated[0])",
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
         "no digest is agreed on for later sums", "federation/totals/agreement.py",
-        "sorted({*agreed, *found})", "sorted({*found})",
+        "sorted({*agreed, *newly_agreed})", "sorted({*newly_agreed})",
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
@@ -334,7 +334,7 @@ BREAKS = (
     ),
     Break(
         "a few members' digest is agreed on", "federation/totals/agreement.py",
-        "if each.number and size > colluding]", "if each.number]",
+        "if taken.number and size > colluding", "if taken.number",
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
@@ -344,7 +344,7 @@ BREAKS = (
     ),
     Break(
         "a sum with nobody in it has a total of its own", "federation/totals/sender.py",
-        "if contradicts and found in agreed:", "if contradicts:",
+        "if contradicts and received in agreed:", "if contradicts:",
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
