@@ -254,7 +254,9 @@ class FromFile(Environment, frozen=True, kw_only=True):
         refuse_reading(self)
         for key in () if given else self.OF_FILE:
             if getattr(self, key) not in (None, AS_FOUND.encoding):
-                raise ValueError(f"{key}: given without {file}, whose file it tells of; remove it")
+                raise ValueError(
+                    f"{key}: given without {file}, whose format it describes; remove it"
+                )
 
 
 #: The first round of all agents, or a list with a first round for each agent.

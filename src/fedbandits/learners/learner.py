@@ -95,7 +95,7 @@ class Learner:
         super().__init_subclass__(**kwargs)
         if vars(cls).get("__slots__"):
             raise LearnerError(
-                f"{cls.__name__}.__slots__: a learner has none; what is in slots is not saved"
+                f"{cls.__name__}.__slots__: a learner has none; values in slots are not saved"
             )
         cls.NAME = name or _WORD.sub("-", cls.__name__).lower()
 
@@ -178,7 +178,7 @@ class Learner:
         if self._fixed() != self._begun:
             raise LearnerError(
                 f"{type(self).__name__}: a setting, facts, rounds or agent was changed after "
-                "begin; set what changes in begin, as self.NAME, under a name of its own"
+                "begin; set changing values in begin, as self.NAME, under another name"
             )
 
     def dump(self) -> bytes:
@@ -239,8 +239,8 @@ def refuse_unfinished(learner: type[Learner]) -> None:
         raise LearnerError(f"{name}: a learner needs decide, which chooses an arm")
     if any("__init__" in vars(cls) for cls in learner.__mro__ if _is_foreign(cls)):
         raise LearnerError(
-            f"{name}.__init__: a learner has none of its own, and is no dataclass; set up what it "
-            "keeps in begin"
+            f"{name}.__init__: a learner has no constructor, and is no dataclass; set up its "
+            "memory in begin"
         )
     for cls in filter(_is_foreign, learner.__mro__):
         taken = {"facts", "rounds", "agent"} & vars(cls).get("__annotations__", {}).keys()
@@ -254,7 +254,7 @@ def refuse_unfinished(learner: type[Learner]) -> None:
             except TypeError:
                 called = f"{method}({', '.join(arguments)})"
                 raise LearnerError(
-                    f"{name}.{method}: must take what it is called with: {called}"
+                    f"{name}.{method}: must take the arguments of its calls: {called}"
                 ) from None
 
 

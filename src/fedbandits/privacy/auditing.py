@@ -160,7 +160,7 @@ def audit(
                 errors[i, world] += int((guesses != bool(world)).sum())
     # Each attack has two error rates, and all bounds must hold together.
     failure = (1.0 - confidence) / (2 * max(1, len(attacks)))
-    best, name = 0.0, "none told the worlds apart"
+    best, name = 0.0, "no attack distinguished the worlds"
     for attack, (positive, negative) in zip(attacks, errors.tolist(), strict=True):
         if attack.gaussian and unusual:
             continue

@@ -25,7 +25,7 @@ _MESSAGES = {
     CONTEXT_TOO_LONG: "a context is longer than its bound",
     REWARD_TOO_LARGE: "a reward is outside its bounds",
     NOT_A_NUMBER: "a context or reward is not a finite number",
-    UNITS_IMPOSSIBLE: "good units must lie between 0 and those bought, which capacities bound",
+    UNITS_IMPOSSIBLE: "good units must lie between 0 and the bought units, which capacities bound",
 }
 
 

@@ -15,8 +15,8 @@ SECURE_NOISE = (
 )
 #: A condition: no release is repeated with other noise.
 NEVER_BACK = (
-    "No machine is put back as a whole to a state that is older than what has left it. A store "
-    "that is put back alone is refused, or pays once more for all that may have left."
+    "No machine is restored as a whole to a state older than its last message. A store that is "
+    "restored alone is refused, or pays once more for all messages that may have left."
 )
 #: The meaning of message times in claims.
 MESSAGE_TIMES = (
@@ -38,9 +38,9 @@ UNPREDICTABLE_NOISE = (
 )
 #: Not protected by noise with a paper's constant.
 UNROUNDED_SUMS = Limit(
-    "what rounding adds to a record",
-    "The sums are on no grid, so rounding can add to what one record changes. "
-    "Noise of a paper's constant leaves no room for that.",
+    "the effect of rounding on a record",
+    "The sums are on no grid, so rounding can enlarge the effect of one record. "
+    "Noise with a paper's constant has no room for that.",
 )
 
 #: Not protected without noise.
@@ -64,7 +64,7 @@ USER_PERSON = "a user: all records of that user"
 #: Not protected, where the unit is a person.
 WHO_COMES = Limit(
     "that a person comes, and when",
-    "Only what the records of a person hold is protected.",
+    "Only the content of a person's records is protected.",
 )
 #: The attacker, where users belong to servers.
 OUTSIDE_THE_SERVER = (
@@ -93,8 +93,8 @@ def a_person(one_noise: bool) -> Limit:
     """Return the limit of claims about one visit, where persons have several records."""
     return Limit(
         "a person rather than a visit",
-        f"The guarantee is for one visit. {at_several_agents(one_noise)} What that comes to is "
-        "stated per person.",
+        f"The guarantee is for one visit. {at_several_agents(one_noise)} The price per person "
+        "is stated.",
     )
 
 
@@ -115,8 +115,9 @@ def first_visits(most: int) -> str:
     """Return the sentence that releases hold the first ``most`` visits of each person."""
     records = "first visit" if most == 1 else f"first {most:,} visits"
     return (
-        f"Releases hold the records of a person's {records} to an agent, and no others. Who comes "
-        "when is public. A visit counts from its decision on, whether or not its reward ever comes."
+        f"Releases hold the records of a person's {records} to an agent, and no others. Persons "
+        "and times are public. A visit counts from its decision on, whether or not its reward "
+        "ever comes."
     )
 
 
@@ -124,7 +125,7 @@ def first_records(most: int) -> str:
     """Return the sentence that releases hold the first ``most`` records of each user."""
     records = "first record" if most == 1 else f"first {most:,} records"
     return (
-        f"Releases hold a user's {records}, and no others. Who comes when is public. A record "
+        f"Releases hold a user's {records}, and no others. Users and times are public. A record "
         "counts from its recommendation on, whether or not its reward ever comes."
     )
 

@@ -96,7 +96,7 @@ def decoded(path: str, data: bytes, encoding: str) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(
             f"{path}, line {line}: is not {encoding} text; save the file as UTF-8, or set "
-            'encoding to what it is, such as encoding = "latin-1"'
+            'encoding, such as encoding = "latin-1"'
         ) from None
     except UnicodeError as error:  # such as UTF-16 without its mark
         raise DataError(f"{path}: is not {encoding} text: {error}; set encoding") from None
@@ -201,7 +201,7 @@ def _refuse_rows(path: str, header: int, names: list[str], rows: list[_Record]) 
         raise DataError(f"{path}, line {again}: names the columns again; take it out")
     if len(names) > 2 and names[0] and not any(names[1:]):
         raise DataError(
-            f"{path}, line {header}: names one column only, as a title does; take out what stands "
+            f"{path}, line {header}: names one column only, as a title does; take out all lines "
             "above the names of the columns"
         )
     line, cells = rows[-1]

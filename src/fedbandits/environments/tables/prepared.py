@@ -101,7 +101,7 @@ def _refuse_gaps(table: TableKeys, raw: RawTable, gaps: dict[Used, Bools]) -> No
     remedy = ', or missing = "indicator" to mark such features' if marked else ""
     row = int(np.argmax(gaps[first]))
     if raw.columns[first.name].dtype == object and raw.columns[first.name][row]:
-        remedy += "; if its text is a value, list what stands for missing ones as missing_marks"
+        remedy += "; if its text is a value, list the marks of missing values as missing_marks"
     raise DataError(
         f"{raw.place(row, first.name)}: is missing (missing cells by "
         f'column: {counts}); fill them in, or set missing = "drop" to leave out such rows{remedy}'

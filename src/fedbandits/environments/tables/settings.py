@@ -242,12 +242,12 @@ def _refuse_parties(table: TableKeys) -> None:
 def _refuse_skewed(table: TableKeys, given: str) -> None:
     if table.site is not None:
         raise ValueError(
-            f"{given} beside site, whose column says which rows are whose; leave out shards, or "
+            f"{given} beside site, whose column names the owner of each row; leave out shards, or "
             "set agents in place of site"
         )
     if table.target is None:
         raise ValueError(
-            f"{given} without target, whose classes the rows are divided by; leave out shards"
+            f"{given} without target, by whose classes rows are divided; leave out shards"
         )
     if table.visits != "drawn":
         raise ValueError(

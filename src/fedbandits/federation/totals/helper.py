@@ -245,7 +245,7 @@ class Helper(Party[HelperState]):
         if not known.all():
             raise ImplausibleError(
                 f"{self.name}: {self._agents[members['place'][~known][0]]} has not stated its "
-                "message, or has not gone on from what was opened of it"
+                "message, or its base is not its newest opened message"
             )
         judged = self._judged(members)
         if judged.differing.any():

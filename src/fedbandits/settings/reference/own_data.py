@@ -81,7 +81,7 @@ def own_data_template(
     if len(columns) < 2:
         raise ConfigError(
             f"init --data: the first line of {data} names fewer than two columns. It must name all "
-            "of them; take out a title above it, or say with --separator what separates cells"
+            "columns; take out a title above it, or give the separator of cells with --separator"
         )
     roles = guessed_roles(columns, data, **given)
     features = [name for name, c in columns.items() if not roles.use(name) and not c.unfit]
