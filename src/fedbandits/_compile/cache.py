@@ -88,7 +88,7 @@ class KernelCache(_NullCache):  # type: ignore[misc]
     @property
     def cache_path(self) -> str | None:
         """The folder of all kernels."""
-        return private_folder(_root(numba_config.CACHE_DIR))
+        return folder_of_kernels()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kept compilation for a signature, or None."""

@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fedbandits._compile import allocation_free, compiled, fma, light
+from fedbandits._compile import allocation_free, compiled, fma, inlined, light
 from fedbandits._typing import Floats, Floats32, Ints
 
 #: Faults of a record.
@@ -240,9 +240,23 @@ def add_release_noise(
                 total[i] += weight * (pattern[i] * draws[slot, i])
 
 
+@inlined
+def _add_product(total: float, carried: float, weight: float, value: float) -> tuple[float, float]:
+    """Add ``weight`` · ``value`` to a sum and its carried error, as if in twice the precision.
+
+    This is a step of Dot2 (Ogita, Rump & Oishi 2005).
+    """
+    product = weight * value
+    lost = fma(weight, value, -product)
+    added = total + product
+    part = added - total
+    lost += (total - (added - part)) + (product - part)
+    return added, carried + lost
+
+
 @compiled
 def accurate_sum(weights: Floats, rows: Floats, out: Floats) -> None:
-    """Compute Σ_j weights_j rows_j as if in twice the precision (Ogita, Rump & Oishi 2005, Dot2).
+    """Compute Σ_j weights_j rows_j into ``out`` as if in twice the precision, see Dot2 above.
 
     Running sums are large, and encoded values may be small. The rounding of a record must stay
     within its margin. Extended precision would be enough, but not every machine has it.
@@ -250,13 +264,7 @@ def accurate_sum(weights: Floats, rows: Floats, out: Floats) -> None:
     for i in range(out.size):
         total = carried = 0.0
         for j in range(weights.size):
-            product = weights[j] * rows[j, i]
-            lost = fma(weights[j], rows[j, i], -product)
-            added = total + product
-            part = added - total
-            lost += (total - (added - part)) + (product - part)
-            carried += lost
-            total = added
+            total, carried = _add_product(total, carried, weights[j], rows[j, i])
         out[i] = total + carried
 
 
@@ -286,8 +294,8 @@ def share_deviation(
 def mixed_draws(mechanism: int, coefficients: Floats, draws: Floats, k: int, i: int) -> float:
     """Return the earlier part of a share's noise, ⌊Σ_{j<k} (B_kj / B_jj) w_j⌉, for entry i.
 
-    ``draws`` (slots, size) are whole numbers. The sum is computed as if in twice the precision
-    (Ogita, Rump & Oishi 2005, Dot2), and rounded once: the result is the same on every machine.
+    ``draws`` (slots, size) are whole numbers. The sum is computed as if in twice the precision, and
+    rounded once: the result is the same on every machine.
     """
     newest, total, carried = draw_slot(mechanism, k), 0.0, 0.0
     for slot in range(draws.shape[0]):
@@ -295,13 +303,7 @@ def mixed_draws(mechanism: int, coefficients: Floats, draws: Floats, k: int, i: 
         if slot == newest or weight == 0.0:
             continue
         weight /= own_weight(mechanism, coefficients, slot)
-        product = weight * draws[slot, i]
-        lost = fma(weight, draws[slot, i], -product)
-        added = total + product
-        part = added - total
-        lost += (total - (added - part)) + (product - part)
-        carried += lost
-        total = added
+        total, carried = _add_product(total, carried, weight, draws[slot, i])
     return float(np.rint(total + carried))
 
 
