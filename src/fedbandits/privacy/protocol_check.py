@@ -1,15 +1,14 @@
-"""Exact checks of a protocol against its claim: each is played once, and no attack is needed.
+"""Exact checks of a protocol against its claim: each check is played once, without an attack.
 
-A claim rests on more than noise: on masks that hide single releases, on sums that are never of too
-few, on visits that count up to a number, on draws that no other process makes. Each either holds
-or does not.
+A claim rests on more than noise: on masks that hide single releases, on sums of never too few
+parties, on a limit of counted visits, on draws that no other process makes. Each either holds or
+does not.
 
-Two checks are here. A person's visits must count up to the number that is charged, and no further.
-And noise must not be foreseen. Runs in one process differ even if a
-generator stands behind them that was seeded once. So noise is drawn in new processes that begin
-alike, and in forked ones that begin with all that their parent had. In each process there are a
-second source, as of another party, and a copy of the first. No number may come twice: a chance of
-2⁻³⁰ for all of them together.
+Two checks are in this module. A person's visits must count up to the number that is charged, and no
+further. And noise must be unpredictable. Two runs in one process differ even with a generator that
+was seeded once. So noise is drawn in new processes that begin alike, and in forked processes that
+begin with all memory of their parent. Each process has a second source, as for another party, and a
+copy of the first source. No number may come twice: the chance is 2⁻³⁰ for all numbers together.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class ProtocolFinding(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     looks_at
-        The behaviour and the claim that were compared, in words.
+        Description of the compared behaviour and claim.
     found
         The result, in words.
     wrong
@@ -67,9 +66,10 @@ class ProtocolCheck(NamedTuple):
     Parameters
     ----------
     looks_at
-        The behaviour and the claim to compare, in words.
+        Description of the compared behaviour and claim.
     play
-        Plays the check; returns ``found`` and ``wrong`` of :class:`ProtocolFinding`.
+        A function that plays the check; returns ``found`` and ``wrong`` of
+        :class:`ProtocolFinding`.
     """
 
     looks_at: str
@@ -86,9 +86,9 @@ def check_protocol(check: ProtocolCheck, tick: Tick) -> ProtocolFinding:
 # ---------------------------------------------------------------- noise of processes
 
 
-#: New processes, forked ones of each, and numbers that each process draws of a kind.
+#: Numbers of new processes, of forks of each process, and of draws of each kind.
 _PROCESSES, _FORKS, _DRAWS = 2, 2, 4
-#: Deviation of the whole noise that is drawn.
+#: Deviation of the drawn whole noise.
 _DEVIATION = 2.0**40
 _SECONDS = 60.0
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
@@ -99,19 +99,20 @@ def process_check() -> ProtocolCheck:
     return ProtocolCheck("noise of new and of forked processes, against one another", _compared)
 
 
-@functools.cache  # it is the same noise for all systems
+@functools.cache  # the noise does not depend on the system
 def _compared() -> tuple[str, tuple[str, ...]]:
-    drawn = [each for _ in range(_PROCESSES) for each in _of_new_process()]
-    wrong = [f"{one} draws a number twice" for one, mine in drawn if len(mine) < 2 * _DRAWS]
+    drawn = [source for _ in range(_PROCESSES) for source in _of_new_process()]
+    wrong = [f"{name} draws a number twice" for name, numbers in drawn if len(numbers) < 2 * _DRAWS]
     wrong += [
-        f"{one} and {other} draw the same noise"
-        for (one, mine), (other, yours) in itertools.combinations(drawn, 2) if mine & yours
-    ]  # fmt: skip
+        f"{name} and {other_name} draw the same noise"
+        for (name, numbers), (other_name, other_numbers) in itertools.combinations(drawn, 2)
+        if numbers & other_numbers
+    ]
     return f"{len(drawn)} sources of processes draw no number twice", tuple(dict.fromkeys(wrong))
 
 
 def _of_new_process() -> list[tuple[str, frozenset[str]]]:
-    """Return the draws of a new process and of its forks, by the name of the source."""
+    """Return the draws of a new process and of its forks, with the names of their sources."""
     paths = [str(_PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
     command = [sys.executable, "-c", f"from {__name__} import print_draws; print_draws()"]
     try:
@@ -127,7 +128,7 @@ def _of_new_process() -> list[tuple[str, frozenset[str]]]:
 
 
 def print_draws() -> None:
-    """Print the draws of this process, of forks of it, of a copy and of a second source."""
+    """Print the draws of this process, of its forks, of a copy and of a second source."""
     noise = SecureNoise()
     noise.draw_ahead(_DRAWS)
     noise.draw_whole_ahead(np.full(_DRAWS, _DEVIATION))
