@@ -29,7 +29,7 @@ from fedbandits.systems.fclub_published.messages import (
     Upload,
 )
 from fedbandits.systems.fclub_published.roles import roles
-from fedbandits.systems.pfcb.messages import Report
+from fedbandits.systems.pfcb.roles.buyer import Report
 from fedbandits.systems.servers.roles import GLOBAL as HUB
 from fedbandits.systems.servers.system import ServerSupply
 from fedbandits.systems.terms import terms_of

@@ -19,7 +19,6 @@ from fedbandits.crypto.keystream import derive_key
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
-from fedbandits.systems.kernels import transpose
 
 AnyPlan = TypeVar("AnyPlan")
 
@@ -140,10 +139,8 @@ def float32_columns(name: str, rows: list[list[float]]) -> Floats32:
         raise LocalProtocolError(
             f"{name}: give at least one context; each must have as many numbers as the terms say"
         )
-    given = np.array(rows, np.float64)
-    columns: Floats32 = np.empty(given.shape[::-1], np.float32)
-    transpose(given, columns)
-    return columns
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(np.array(rows, np.float64).T, np.float32)
 
 
 class Resources(Protocol):

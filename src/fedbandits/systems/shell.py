@@ -25,7 +25,7 @@ from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, L
 from fedbandits.federation.exchange.outlet import Outlet, SumOfAll
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import PartyState, Step
+from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.federation.totals.sender import Sending
 from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.systems.terms import require_secure
@@ -400,3 +400,8 @@ class Shell(ActingParty[AnyShellState]):
 
     def heard_of(self, party: str) -> int:
         return self._outlet.heard_of(self._state, party)
+
+
+def staying(stages: Sequence[str], *kinds: type[Any]) -> Transitions:
+    """Return the transitions of events of these kinds, each of which leaves the stage as it is."""
+    return {(stage, kind): (stage,) for stage in stages for kind in kinds}

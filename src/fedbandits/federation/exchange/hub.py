@@ -55,6 +55,31 @@ class Gathering(NamedTuple):
     call: type[Any] | None = None
 
 
+class Contribution(Message, frozen=True, kw_only=True):
+    """Packed numbers of a member, and the number of the release that they belong to."""
+
+    release: int
+    statistic: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.statistic)
+
+
+class HandedSum(Contribution, frozen=True, kw_only=True):
+    """The k-th sum of every member's newest contribution.
+
+    Parameters
+    ----------
+    newest
+        The number of every member's contribution in the sum, in order, 0 for a member without one;
+        empty where all are the k-th.
+    """
+
+    newest: tuple[int, ...] = ()
+
+
 class HubState(PartyState, frozen=True, kw_only=True):
     """All that changes in a hub.
 

@@ -17,11 +17,10 @@ no message has it, and no metric that others may see.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats
 from fedbandits.learners.kernels.ridge import Record, add_record
 from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.plan import AgentsPlan
@@ -44,37 +43,12 @@ def sum_of(
     return total
 
 
-class Persons(NamedTuple):
-    """Counts of persons that loops keep; arrays without entries where records are protected.
-
-    Parameters
-    ----------
-    visits : (agents, persons) int64
-        How many visits of each person to each agent count.
-    uncounted : (sums, models, d (d + 3) / 2) float64
-        Packed statistics of records that count for no release, one for each running sum; only
-        where agents learn from them.
-    """
-
-    visits: Ints
-    uncounted: Floats
-
-
-def first_persons(plan: AgentsPlan, sums: int) -> Persons:
-    """Return what is kept of persons before the first round.
-
-    Parameters
-    ----------
-    sums
-        How many running sums all agents have together.
-    """
-    persons = (plan.facts.persons or 0) if plan.counts_persons else 0
-    visits = np.zeros((plan.constants.agents, persons), np.int64)
-    return Persons(visits, nothing_uncounted(plan, sums))
-
-
 def nothing_uncounted(plan: AgentsPlan, sums: int) -> Floats:
-    """Return statistics of no uncounted records, for so many running sums: see :class:`Persons`."""
+    """Return statistics of no uncounted records, (sums, models, d (d + 3) / 2).
+
+    Records that count for no release are summed for each of ``sums`` running sums, where agents
+    learn from such records. Otherwise the last axis has no entries.
+    """
     models, size = plan.constants.statistic_shape
     learns = plan.counts_persons and (plan.constants.raw_view or plan.constants.own_view)
     return np.zeros((sums, models, size if learns else 0))

@@ -19,14 +19,13 @@ from fedbandits.learners.kernels.linucb import draw_buffers, new_score_buffers
 from fedbandits.learners.kernels.ridge import Record, add_record
 from fedbandits.privacy.bounds import as_reward, require_within
 from fedbandits.privacy.kernels import all_finite, record_fault
-from fedbandits.systems.agents.decisions import Offer
+from fedbandits.random import Purpose, integer, normals
 from fedbandits.systems.agents.kernels.choices import choose_arm, choose_by_draw
-from fedbandits.systems.agents.kernels.constants import TRIGGERED
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.own_views import take_up_own
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import Views, take_up
-from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.agents.schedule import planned_round
+from fedbandits.systems.agents.plan import AgentsPlan, Offer
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.shell import Persons, Releasing, Shell, ShellState
 
@@ -84,7 +83,7 @@ class LinearAgent(Shell[AnyAgentState]):
     plan
         The plan of all parties, with the noise of this agent's budget.
     supply
-        The agent's noise, and how the agent breaks ties.
+        The agent's noise, and the key of its draws.
     state, outlet, peers
         See :class:`.shell.Shell`.
     """
@@ -97,19 +96,28 @@ class LinearAgent(Shell[AnyAgentState]):
         is_triggered = constants.schedule == TRIGGERED
         releasing = Releasing(
             plan.rounds, constants.releases, plan.schedule.most_records,
-            None if is_triggered else partial(planned_round, constants),
+            None if is_triggered else partial(_planned_round, constants),
         )  # fmt: skip
         persons = Persons(constants.records_per_person, supply.person_key)
         super().__init__(
             seat, state, supply.noise, plan.release.slots > 0, releasing, outlet, persons, peers
         )
         self._index, self._plan, self._learning = seat.place, plan, plan.learning
-        self._ties, self._draws, self._is_triggered = supply.ties, supply.draws, is_triggered
+        self._key, self._first, self._is_triggered = supply.key, supply.first, is_triggered
         #: Shape of a decision set, and work memory of scores.
         self._shape, self._buffers = (
             plan.facts.features_shape,
             new_score_buffers(plan.facts.dimension),
         )
+
+    @property
+    def acts_on(self) -> tuple[Pool, Views, int]:
+        """The sum of releases and the view that the agent acts on, and the number of the sum."""
+        state: Any = self._state
+        return state.pool, state.view, state.taken
+
+    def _decide(self, event: Decide) -> Step:
+        return self._choose(event, self._state.view)  # type: ignore[attr-defined]
 
     def _choose(self, event: Decide, view: Views, after: Any = None) -> Step:
         """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
@@ -134,10 +142,11 @@ class LinearAgent(Shell[AnyAgentState]):
         arms = features.shape[1] if shared else len(theta)
         scores = np.empty(arms, np.float32)
         longest = constants.context_bound if constants.clip else math.inf
-        first = self._ties(number) % arms
+        draw_name = self._key, self._index, self._first + number - 1
+        first = int(integer(self._plan.facts.arms, *draw_name, int(Purpose.TIE), 0)) % arms
         if constants.draws:
-            normals = self._draws(number)
-            draw = draw_buffers(normals[some] if some else normals, len(features))
+            drawn = normals(self._plan.draw_size, *draw_name, Purpose.POSTERIOR)
+            draw = draw_buffers(drawn[some] if some else drawn, len(features))
             arm = int(choose_by_draw(features, theta, width, first, longest, scores, draw))
         else:
             arm = int(choose_arm(features, theta, width, first, longest, scores, self._buffers))
@@ -265,3 +274,10 @@ class LinearAgent(Shell[AnyAgentState]):
         for context, reward, model in counted:
             add_record(statistic, model, context, reward, self._plan.constants.rounding)
         return statistic, left
+
+
+def _planned_round(constants: Constants, release: int) -> int:
+    """Return the round at whose end a release is due, in a schedule fixed in advance."""
+    if constants.period > 0:
+        return release * constants.period
+    return int(constants.sync_times[release - 1])

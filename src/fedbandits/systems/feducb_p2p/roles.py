@@ -1,10 +1,10 @@
 """Peer-to-peer FedUCB as parties: everybody releases, passes on and pools; nobody leads.
 
-What leaves an agent is a released running sum, and copies of what others released. The compiled
-functions are those that the simulation calls, so the same seed gives the same run.
+Released running sums leave an agent, and copies of others' releases. Parties call the compiled
+functions of the simulation, so the same seed gives the same run.
 
-Nobody waits for anybody. A round ends when a public clock says so; what comes late is used when it
-comes, and what comes early when its round is over.
+Nobody waits for anybody. A round ends when a public clock says so. A late release is used when it
+comes, and an early release when its round is over.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.errors import ReleaseRefusedError
 from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
+from fedbandits.federation.exchange.gossip import Known, copies_due, extended, passed_on, usable
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.seats import Seat
@@ -27,27 +28,22 @@ from fedbandits.privacy.running_sum import renamed
 from fedbandits.systems.agents.counting import number_or_none, others_count_as, squared_norms
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.sync import sync_due
+from fedbandits.systems.agents.kernels.views import Views
 from fedbandits.systems.agents.linear_agent import Knowledge
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
 from fedbandits.systems.feducb_p2p.listener import (
+    TABLE,
+    Call,
     Estimator,
     Listener,
     PeerState,
+    Release,
     at_release,
     refreshed,
 )
-from fedbandits.systems.feducb_p2p.messages import (
-    TABLE,
-    Call,
-    Known,
-    Release,
-    copies_due,
-    extended,
-    passed_on,
-    usable,
-)
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
+from fedbandits.systems.shell import staying
 
 
 def roles(plan: PeerPlan) -> Roles:
@@ -62,24 +58,19 @@ class PeerAgent(Listener):
     Parameters
     ----------
     seat
-        What it is told of all that is public; its place says whose budget it spends. Sums are
+        The public facts of the party; the budget is that of its place. Sums are
         taken in the order of agents.
     plan
-        What all parties go by.
+        The plan of all parties.
     supply
-        Its noise, and how it breaks ties. The k-th release of estimator g of G has the simulated
-        draw of the name (k - 1) G + g + 1. A source that covers values is asked step after step,
-        whichever estimators are released.
+        The agent's noise, and the key of its draws. The k-th release of estimator g of G has the
+        simulated draw of the name (k - 1) G + g + 1. A source that covers values is asked step
+        after step, whichever estimators are released.
     """
 
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", Decide): ("ready",),
-        ("ready", Observe): ("ready",),
-        ("ready", LetGo): ("ready",),
-        ("ready", EndRound): ("ready",),
-        ("ready", Release): ("ready",),
-        ("ready", Call): ("ready",),
-    }
+    TRANSITIONS: ClassVar[Transitions] = staying(
+        ("ready",), Decide, Observe, LetGo, EndRound, Release, Call
+    )
 
     def __init__(self, seat: Seat, plan: PeerPlan, supply: AgentSupply) -> None:
         super().__init__(seat, plan, supply)
@@ -90,7 +81,7 @@ class PeerAgent(Listener):
 
     @property
     def _next_planned(self) -> int | None:
-        """Every round's end: copies are passed on at it, whatever else is due."""
+        """The end of the next round: copies are passed on at the end of every round."""
         done = self._state.rounds
         return done + 1 if done < self._plan.rounds else None
 
@@ -107,15 +98,24 @@ class PeerAgent(Listener):
         squares = squared_norms(state.statistic, state.uncounted).ravel()
         return number_or_none(others_count_as(residuals, squares, self.records_kept))
 
+    @property
+    def acts_on(self) -> tuple[Pool, Views, int]:
+        """The pool and the view of the surest estimator, and its releases, added up by number."""
+        estimators = self._state.estimators
+        surest = max(range(len(estimators)), key=lambda g: float(estimators[g].view.log_det.sum()))
+        now = estimators[surest]
+        pool = now.pool if self._plan.constants.raw_view else self.pool(surest)
+        return pool, now.view, now.pooled
+
     def pool(self, estimator: int = 0) -> Pool:
-        """Return what this agent makes of the releases that it has heard."""
+        """Return the pool of the releases that this agent has heard."""
         return self._refreshed(estimator).pool
 
     def _take_message(self, message: Any) -> Step:
         return self._hear(message) if type(message) is Release else self._hear_call(message)
 
     def _decide(self, event: Decide) -> Step:
-        """Choose by the estimator whose turn it is, with all that may be used by now."""
+        """Choose by the estimator of the round, with all releases that may be used by now."""
         state, g = self._state, (self._state.rounds + 1) % self._count
         now, changed = self._refreshed(g), dict[str, Any]()
         if now is not state.estimators[g]:
@@ -125,7 +125,7 @@ class PeerAgent(Listener):
         return self._choose(event, now.view, self._after(**changed) if changed else None)
 
     def _refreshed(self, g: int) -> Estimator:
-        """Return an estimator with all that may be used by now."""
+        """Return an estimator with all releases that may be used by now."""
         state, cells = self._state, self._cells[g]
         known, round_, now, numbers = state.known, state.rounds, state.estimators[g], 0
         heard: list[tuple[int, Known]] = []
@@ -176,7 +176,7 @@ class PeerAgent(Listener):
         return used.get(number, 0), left
 
     def _release(self) -> Step:
-        """End a round: release what is due, and pass on what had arrived before this round."""
+        """End a round: make the releases that are due, and pass on earlier messages."""
         round_ = self._state.rounds + 1
         step = self._triggered(round_) if self._is_triggered else self._planned(round_)
         floods = self._state.floods
@@ -192,7 +192,7 @@ class PeerAgent(Listener):
         return self._releases(after, (0,)) if end is not None and end <= round_ else Step(after)
 
     def _triggered(self, round_: int) -> Step:
-        """Call for a sync if that is due, and answer calls whose time has come."""
+        """Call for a sync if one is due, and answer the calls that are due."""
         state, g = self._state, round_ % self._count
         now, calls, outgoing = self._refreshed(g), state.calls, list[Message]()
         if self._calls(now):
@@ -203,7 +203,7 @@ class PeerAgent(Listener):
             return Step(self._after(rounds=round_, estimators=estimators))
         left = {called: when for called, when in calls.items() if when > round_}
         after = self._after(rounds=round_, estimators=estimators, calls=left)
-        # Whoever has released since the call has nothing new to release.
+        # An estimator that was released since the call has no new record.
         due = dict.fromkeys(
             called % self._count
             for called in sorted(calls.keys() - left)
@@ -251,7 +251,7 @@ class PeerAgent(Listener):
     def _released(self, after: PeerState, g: int, statistic: Floats) -> tuple[Estimator, Floats]:
         """Make the next release of a sum: settled before anything leaves."""
         plan, count, now = self._plan, self._count, after.estimators[g]
-        # What covers is charged for in one stream, whose steps have no gaps.
+        # Noise that covers is charged for in one stream without gaps between its steps.
         step = 1 + sum(each.released.made for each in after.estimators)
         covers = hasattr(self._noise, "cover")
         released, noisy = running_sum.release(
@@ -266,7 +266,7 @@ class PeerAgent(Listener):
         return msgspec.structs.replace(now, released=released, at_release=kept), noisy
 
     def _announcement(self, g: int, number: int, noisy: Floats, round_: int) -> Message:
-        """Tell of a release; one that was due before is told as of the round it was due."""
+        """Return the message of a release, as of the round in which the release was due."""
         if self._releasing.end is not None:
             round_ = self._releasing.end(number)
         return Release(

@@ -1,4 +1,4 @@
-"""P-FCB's buyers where nobody sees more than sums of what they report."""
+"""P-FCB's buyers where nobody sees more than sums of their reports."""
 
 from __future__ import annotations
 
@@ -27,9 +27,17 @@ from fedbandits.systems.pfcb.kernels.sums import (
     write_sums,
 )
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.roles.buying import BuyerSupply, Buying, require_numbers
-from fedbandits.systems.pfcb.state import BuyingState, close_batch, copied, first_state
+from fedbandits.systems.pfcb.roles.buying import (
+    BuyerSupply,
+    Buying,
+    BuyingState,
+    close_batch,
+    copied,
+    first_state,
+    require_numbers,
+)
 from fedbandits.systems.secure_sums import totals_plan
+from fedbandits.systems.shell import staying
 
 
 class SecureBuyerState(BuyingState, frozen=True, kw_only=True):
@@ -57,9 +65,7 @@ class SecureBuyer(Buying[SecureBuyerState]):
         capacities.
     """
 
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", kind): ("ready",) for kind in (Decide, Observe, EndRound, Total)
-    }
+    TRANSITIONS: ClassVar[Transitions] = staying(("ready",), Decide, Observe, EndRound, Total)
 
     def __init__(self, seat: Seat, plan: PFCBPlan, supply: BuyerSupply) -> None:
         require_numbers(seat.name, supply, plan)

@@ -1,4 +1,15 @@
-"""FedUCB's agents: one organisation each, whether releases are seen or only sums of releases."""
+"""FedUCB with a controller, as parties that exchange messages.
+
+An agent keeps its records and its noise; only released running sums leave an agent. The controller
+adds up the releases of all agents and sends the sum back; it learns nothing else. Both call the
+compiled functions that the simulation calls, so the same seed gives the same run.
+
+Nobody waits for anybody. An agent decides on the last sum while a sync is under way. At a deadline
+the controller adds up the newest release of each agent, and says which it is.
+
+With secure sums the controller sees no release. Agents mask their shares, and helpers take the
+masks off a whole sum; see :mod:`fedbandits.federation.totals`.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +23,22 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.errors import BudgetExceededError, RemoteProtocolError
 from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Observe
+from fedbandits.federation.exchange.hub import (
+    Contribution,
+    Gathering,
+    HandedSum,
+    SummingHub,
+    serving,
+)
 from fedbandits.federation.exchange.outlet import (
-    ClearOutlet,
     Mechanism,
-    Outlet,
-    SecureOutlet,
     SumOfAll,
 )
 from fedbandits.federation.messages import Message, OutOfOrderError
+from fedbandits.federation.roles import MessageTable, Roles
 from fedbandits.federation.seats import CONTROLLER, Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.federation.totals.messages import Total
-from fedbandits.federation.totals.sender import first_sending
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.kernels import NO_FAULT
@@ -34,7 +49,7 @@ from fedbandits.systems.agents.counting import (
     squared_norms,
     sum_of,
 )
-from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.own_views import take_over
 from fedbandits.systems.agents.kernels.pools import (
     Basis,
@@ -50,9 +65,38 @@ from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.linear_agent import Knowledge, LinearAgent
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
-from fedbandits.systems.secure_sums import totals_plan
-from fedbandits.systems.shell import SummedState
+from fedbandits.systems.secure_sums import outlet_of, summed_roles
+from fedbandits.systems.shell import SummedState, staying
+
+
+class SyncRequest(Message, frozen=True, kw_only=True, tag="feducb.sync-request"):
+    """An agent's trigger has fired (published schedule only); it tells of raw data."""
+
+    release: int  # the release that is asked for
+
+
+class SyncCall(Message, frozen=True, kw_only=True, tag="feducb.sync-call"):
+    """The controller asks an agent to release, because some agent's trigger has fired."""
+
+    release: int
+
+
+class Upload(Contribution, frozen=True, kw_only=True, tag="feducb.upload"):
+    """An agent's k-th release: the noisy sum of all its records."""
+
+
+class Pooled(HandedSum, frozen=True, kw_only=True, tag="feducb.pooled"):
+    """The k-th sum of releases, of every agent's newest."""
+
+
+#: Sender and receiver of each message.
+TABLE: MessageTable = {
+    SyncRequest: ("agent", "controller"),
+    SyncCall: ("controller", "agent"),
+    Upload: ("agent", "controller"),
+    Pooled: ("controller", "agent"),
+}
+
 
 _ACTS = (Decide, Observe, LetGo)
 
@@ -82,7 +126,7 @@ class AgentState(SummedState, frozen=True, kw_only=True):
     residuals : (models, 4) float64
         See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
     pool, view
-        What the agent knows of the last sum, and what it acts on.
+        The last sum of releases, and the view that the agent acts on.
     called
         The number of the last sum that the agent was called to release for.
     refused
@@ -92,7 +136,7 @@ class AgentState(SummedState, frozen=True, kw_only=True):
     fresh
         The same since the agent's last release.
     kept
-        Records of decisions beyond those that the next release may be about, by their numbers.
+        Records for releases after the next, by the numbers of their decisions.
     """
 
     statistic: Floats
@@ -108,8 +152,8 @@ class AgentState(SummedState, frozen=True, kw_only=True):
     under_way: dict[int, Released] = msgspec.field(default_factory=dict)
 
 
-#: Transitions of an agent whose releases nobody sees: it never waits, and totals come.
-_SECURE: Transitions = {("ready", kind): ("ready",) for kind in (*_ACTS, EndRound, Total)}
+#: Transitions of an agent in secure sums: it never waits, and totals come.
+_SECURE = staying(("ready",), *_ACTS, EndRound, Total)
 
 
 class Agent(LinearAgent[AgentState]):
@@ -121,16 +165,16 @@ class Agent(LinearAgent[AgentState]):
     Parameters
     ----------
     seat
-        The public information that the agent is given; its place says whose budget it spends.
+        The public information that the agent is given; the budget is that of its place.
     plan
-        What all parties go by.
+        The plan of all parties.
     supply
         The agent's noise, the k-th draw for the k-th release, how it breaks ties, and with secure
         sums its secrets.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        **{(stage, kind): (stage,) for stage in ("ready", "waiting") for kind in _ACTS},
+        **staying(("ready", "waiting"), *_ACTS),
         ("ready", EndRound): ("waiting",),
         ("ready", SyncCall): ("waiting", "ready"),
         ("ready", Pooled): ("ready",),
@@ -144,15 +188,9 @@ class Agent(LinearAgent[AgentState]):
         constants, own = plan.constants, plan.of_agent(seat.place)
         mechanism = Mechanism(own.release, constants.entry_scale, constants.step)
         self._waits = plan.secure is None
-        outlet: Outlet
-        if plan.secure is None:
-            outlet = ClearOutlet(seat, mechanism, Upload, plan.most_sums)
-            sending = None
-        else:
+        outlet, sending = outlet_of(seat, plan, mechanism, supply.masks, Upload)
+        if not self._waits:
             self.TRANSITIONS = _SECURE  # type: ignore[misc]
-            totals = totals_plan(plan)
-            outlet = SecureOutlet(seat, mechanism, totals, supply.masks)
-            sending = first_sending(seat, totals, supply.masks)
         pool, view = first_view(constants, constants.base, constants.log_term)
         state = AgentState(
             statistic=np.zeros(constants.statistic_shape),
@@ -179,9 +217,6 @@ class Agent(LinearAgent[AgentState]):
             return None
         squares = squared_norms(state.statistic, state.uncounted)
         return number_or_none(others_count_as(state.residuals, squares, len(state.kept)))
-
-    def _decide(self, event: Decide) -> Step:
-        return self._choose(event, self._state.view)
 
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""
@@ -338,7 +373,7 @@ def others_in_sum(
     Parameters
     ----------
     agent
-        The agent whose part is left out.
+        The agent that is left out.
     newest
         The number of every agent's release in the sum, 0 where there is none.
     values : (release_size,) float64
@@ -354,3 +389,30 @@ def others_in_sum(
         variance -= noise_variance(constants, agent, newest[agent])
     others = values - own if own.size else values
     return others.reshape(constants.models, -1), max(variance, 0.0)
+
+
+class Controller(SummingHub):
+    """Adds up releases; sees nothing but released sums, and when they came."""
+
+    GATHERING = Gathering("agent", Upload, call=SyncCall)
+    TOTAL = Pooled
+    TRANSITIONS: ClassVar[Transitions] = serving(SyncRequest, Upload, Deadline)
+
+    def __init__(self, seat: Seat, plan: AgentsPlan) -> None:
+        super().__init__(seat, plan.constants.release_size, plan.constants.releases)
+        self._limits, self._schedule = Limits(plan), plan.constants.schedule
+
+    def _check(self, values: Floats, place: int, number: int) -> None:
+        self._limits.check(self.name, values, [place], [number])
+
+    def _call(self, request: SyncRequest) -> Step:
+        if self._schedule != TRIGGERED:
+            raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may ask for one")
+        return super()._call(request)
+
+
+def roles(plan: AgentsPlan) -> Roles:
+    """Return agents, and the parties that add up releases: a controller, with helpers or alone."""
+    return summed_roles(
+        plan, lambda seat, own: Agent(seat, plan, own), lambda seat: Controller(seat, plan), TABLE
+    )
