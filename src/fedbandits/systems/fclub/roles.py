@@ -55,6 +55,7 @@ from fedbandits.systems.fclub.state import (
 )
 from fedbandits.systems.servers.roles import Recommended, Server, ServerState, server_roles
 from fedbandits.systems.servers.system import ServerSupply
+from fedbandits.systems.shell import staying
 
 #: The mechanism of a server that releases no running sums.
 NO_SUMS = ContinualPlan("none", 0, 0.0)
@@ -101,14 +102,9 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", Decide): ("ready",),
-        ("ready", Observe): ("ready",),
-        ("ready", LetGo): ("ready",),
+        **staying(("ready", "waiting"), Decide, Observe, LetGo),
         ("ready", EndRound): ("ready", "waiting"),
         ("ready", Others): ("ready",),
-        ("waiting", Decide): ("waiting",),
-        ("waiting", Observe): ("waiting",),
-        ("waiting", LetGo): ("waiting",),
         ("waiting", EndRound): ("waiting",),
         ("waiting", Others): ("ready", "waiting"),
         ("waiting", Deadline): ("ready", "waiting"),

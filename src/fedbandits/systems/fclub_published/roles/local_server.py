@@ -81,6 +81,7 @@ from fedbandits.systems.fclub_published.state import (
 )
 from fedbandits.systems.servers.roles import Recommended, Server, ServerState
 from fedbandits.systems.servers.system import ServerSupply
+from fedbandits.systems.shell import staying
 
 #: In place of a phase, for clusters that have never begun anew.
 NEVER_BEGUN = -1
@@ -114,11 +115,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         ("ready", EndRound): ("ready", "reporting"),
         ("reporting", EndRound): ("reporting",),
         ("reporting", Deadline): ("ready", "reporting"),
-        **{
-            (stage, kind): (stage,)
-            for stage in ("ready", "reporting")
-            for kind in (Decide, Observe, LetGo, Download, SharedObservation)
-        },
+        **staying(("ready", "reporting"), Decide, Observe, LetGo, Download, SharedObservation),
         ("ready", Partition): ("ready",),
         ("reporting", Partition): ("ready",),
     }
