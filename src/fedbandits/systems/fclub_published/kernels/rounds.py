@@ -50,14 +50,6 @@ def noise_slot(local: Local, cluster: int) -> int:
 
 
 @compiled
-def _hold_noise(local: Local, cluster: int) -> None:
-    """Hold the perturbation that was taken last."""
-    trees = local.trees
-    for i in range(trees.held.shape[1]):
-        trees.held[cluster, i] = trees.coming[cluster, i]
-
-
-@compiled
 def take_noise(constants: Constants, local: Local, cluster: int) -> None:
     """Pop the next perturbation of a cluster's tree (Algorithm 5, line 5), once its draw is there.
 
@@ -65,15 +57,14 @@ def take_noise(constants: Constants, local: Local, cluster: int) -> None:
     """
     trees = local.trees
     trees.releases[cluster] += 1
-    _hold_noise(local, cluster)
+    trees.held[cluster] = trees.coming[cluster]
     add_noise(constants, trees.draws[cluster], trees.releases[cluster], trees.coming[cluster])
 
 
 @compiled
 def add_noise(constants: Constants, draws: Floats, release: int, out: Floats) -> None:
     """Write the perturbation of a tree's release, (p,), into ``out``; ``draws`` (slots, p)."""
-    for i in range(out.size):
-        out[i] = 0.0
+    out[:] = 0.0
     scale, entry_scale = constants.noise_scale, constants.entry_scale
     add_release_noise(TREE, scale, out[:0], entry_scale, draws, release, out)
 
@@ -92,14 +83,13 @@ def new_tree(local: Local, cluster: int) -> None:
 def take_report_noise(constants: Constants, local: Local, cluster: int) -> None:
     """Take the perturbation of a report, which is H and H̄ at once (Algorithm 2, line 4)."""
     take_noise(constants, local, cluster)
-    _hold_noise(local, cluster)
+    local.trees.held[cluster] = local.trees.coming[cluster]
 
 
 @compiled
 def begin_buffer(constants: Constants, local: Local, cluster: int) -> None:
     """Begin an upload buffer after an upload or a renewal: 3ρI + H - H̄ and h - h̄, or nothing."""
-    for i in range(local.buffer.shape[1]):
-        local.buffer[cluster, i] = 0.0
+    local.buffer[cluster] = 0.0
     if constants.private:
         trees, place = local.trees, 0
         for i in range(constants.entry_scale.size):

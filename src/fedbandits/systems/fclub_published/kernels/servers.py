@@ -231,8 +231,7 @@ def rename(constants: Constants, local: Local, cluster: int, scratch: Scratch) -
     ``cluster`` is the present number of the cluster's users, and need not be a user of theirs.
     """
     name = -1
-    for i in range(scratch.row.size):
-        scratch.row[i] = 0.0
+    scratch.row[:] = 0.0
     for user in range(local.cluster_of.size):
         if local.cluster_of[user] == cluster:
             name = user if name < 0 else name
@@ -286,8 +285,7 @@ def _leaves(constants: Constants, local: Local, user: int, round_: int) -> bool:
 @compiled
 def _freeze(local: Local, cluster: int) -> None:
     """Keep a set's estimate: a new set is compared with its estimate at birth."""
-    for i in range(local.models.theta.shape[1]):
-        local.sets.frozen_theta[cluster, i] = local.models.theta[cluster, i]
+    local.sets.frozen_theta[cluster] = local.models.theta[cluster]
     local.sets.frozen_count[cluster] = local.models.records[cluster]
 
 
@@ -297,8 +295,7 @@ def _split(constants: Constants, local: Local, user: int, scratch: Scratch) -> i
     sets, old, users = local.sets, local.cluster_of[user], local.cluster_of.size
     size, pending = sets.size[old] - 1, sets.pending[old]
     frozen_count = sets.frozen_count[old]
-    for i in range(scratch.gain.size):
-        scratch.gain[i] = sets.frozen_theta[old, i]
+    scratch.gain[:] = sets.frozen_theta[old]
     for member in range(users):
         if local.cluster_of[member] == old and member != user:
             local.cluster_of[member] = users
@@ -307,8 +304,7 @@ def _split(constants: Constants, local: Local, user: int, scratch: Scratch) -> i
     _freeze(local, user)
     sets.size[user], sets.pending[user] = 1, 0
     sets.size[rest], sets.pending[rest] = size, pending
-    for i in range(scratch.gain.size):
-        sets.frozen_theta[rest, i] = scratch.gain[i]
+    sets.frozen_theta[rest] = scratch.gain
     sets.frozen_count[rest] = frozen_count
     return int(rest)
 

@@ -224,12 +224,9 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         if after.apart or constants.sharing == NEVER:
             return ()
         cluster = int(local.cluster_of[decision.place])
-        addressed: dict[str, Any] = {
-            "sender": self.name, "receiver": self._hub, "since": after.since,
-            "cluster": int(self.users[cluster]),
-        }  # fmt: skip
         if constants.sharing == ALWAYS:
-            return [Observation(**addressed, record=pack(np.append(decision.context, reward)))]
+            record = pack(np.append(decision.context, reward))
+            return [Observation(**self._addressed(after, cluster), record=record)]
         if constants.private:
             if write_noise is None:
                 return ()
@@ -244,7 +241,14 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
             begin_buffer(constants, local, cluster)
         else:  # the same, sooner
             local.buffer[cluster] = 0.0
-        return [Upload(**addressed, sums=sums)]
+        return [Upload(**self._addressed(after, cluster), sums=sums)]
+
+    def _addressed(self, after: LocalState, cluster: int) -> dict[str, Any]:
+        """Return the fields of every message on a cluster."""
+        return {
+            "sender": self.name, "receiver": self._hub, "since": after.since,
+            "cluster": int(self.users[cluster]),
+        }  # fmt: skip
 
     def _will_be_due(self, after: LocalState, decision: Recommended) -> bool:
         """Tell whether a record makes an upload due: :func:`.upload_due` in advance."""
