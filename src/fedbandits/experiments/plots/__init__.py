@@ -1,9 +1,9 @@
-"""Plots of a result: regret, reward, syncs and ε over rounds; theorems beside what was measured.
+"""Plots of a result: regret, reward, syncs and ε over rounds; theorems beside measurements.
 
 Each function takes the ``result`` of a run, and returns matplotlib axes, which
-``axes.figure.savefig(path)`` saves. What a plot must know is in the result. All of them take:
+``axes.figure.savefig(path)`` saves. The result has all facts of a plot. All functions take:
 
-* ``axes``: what to draw on. By default axes of a new figure.
+* ``axes``: the axes to draw on. By default axes of a new figure.
 * ``size``, ``font_size``: width and height of a new figure, in inches; size of text, in points.
 """
 
