@@ -17,8 +17,8 @@ from fedbandits._typing import Floats
 from fedbandits.errors import FedbanditsError, OutputExistsError
 from fedbandits.experiments.files import is_whole, stage, unwritable
 from fedbandits.experiments.intervals import Paired, paired
-from fedbandits.experiments.labels import FORMAT, labels_of
-from fedbandits.experiments.measure import Measure, measure
+from fedbandits.experiments.labels import FORMAT
+from fedbandits.experiments.measure import measure_run
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Sweep
 
@@ -292,11 +292,12 @@ def compare_runs(first: str | os.PathLike[str], second: str | os.PathLike[str]) 
     folders = [pathlib.Path(run).expanduser() for run in (first, second)]
     tables = [_table_of(folder) for folder in folders]
     results = [_run_result(folder) for folder in folders]
-    ends = [_end_of(result) for result in results]
+    ends = [measure_run(result) for result in results]
     are_pairs = all(tables[0].get(key) == tables[1].get(key) for key in _DRAWN)
     units = ends[0].unit, ends[1].unit
     both = [
-        dict(zip(_labels(r), e.totals, strict=True)) for r, e in zip(results, ends, strict=True)
+        dict(zip(result.system.values.tolist(), end.totals, strict=True))
+        for result, end in zip(results, ends, strict=True)
     ]
     systems = [
         _beside(label, [totals[label] for totals in both], are_pairs)
@@ -321,15 +322,6 @@ def _run_result(folder: pathlib.Path) -> xr.Dataset:
     if "sweep" in result.attrs:
         raise OutputExistsError(f"{folder}: has a sweep; give the folders of two runs")
     return result
-
-
-def _labels(result: xr.Dataset) -> list[str]:
-    return [str(label) for label in result.system.values]
-
-
-def _end_of(result: xr.Dataset) -> Measure:
-    labels = labels_of(result)
-    return measure(labels.words, labels.decisions, result)
 
 
 def _beside(label: str, totals: list[Floats], are_pairs: bool) -> SystemDifference:

@@ -246,7 +246,8 @@ class Cluster(abc.ABC):
                 slots = self.slots()
                 presence.note(slots)
                 # Twice as many as slots: no worker waits, and few replicates wait in vain.
-                for job in _take(waiting, (workers or 2 * slots) - len(flying)):
+                for _ in range(min((workers or 2 * slots) - len(flying), len(waiting))):
+                    job = waiting.popleft()
                     order = orders[id(job.shared.experiment)]
                     flying[self.submit(order, job.task)] = job
                 if not flying:
@@ -297,11 +298,6 @@ def _order_of(experiment: Experiment, folder: CheckpointFolder | None, save_ever
         out = str(folder.out)
     files = data_files(experiment)
     return Order(identity(), config, files, out, token, save_every, modules)
-
-
-def _take(waiting: deque[Job], count: int) -> Iterator[Job]:
-    for _ in range(min(count, len(waiting))):
-        yield waiting.popleft()
 
 
 def _checked(trace: Any, experiment: Experiment, task: Task, name: str) -> ReplicateTrace:
