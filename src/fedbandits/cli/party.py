@@ -238,8 +238,8 @@ def token(
 
     party = look_at(folder)
     if listing:
-        for each in read_tokens(folder):
-            typer.echo(f"{each.name}: {', '.join(each.scopes)}, made {each.made}")
+        for known in read_tokens(folder):
+            typer.echo(f"{known.name}: {', '.join(known.scopes)}, made {known.made}")
     elif revoke:
         revoke_token(folder, name)
         typer.echo(f"{name} is revoked")

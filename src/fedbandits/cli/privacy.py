@@ -139,7 +139,7 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
                 )
                 for party in parties
             ]
-            if any(each.left for each in new) or (
+            if any(account.left for account in new) or (
                 not parties and beside.knows_more(ledger, connection, "")
             ):
                 old[str(path)] = None

@@ -9,6 +9,7 @@ Each function takes the ``result`` of a run, and returns matplotlib axes, which
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -45,6 +46,8 @@ def draw_plots(
         add("epsilon", epsilon)
     add("syncs", syncs)
     theorems = partial(draw_theory, result=result, bounds=bounds, look=look)
-    abouts = dict.fromkeys(bound.quantity for each in bounds.values() for bound in each)
-    drawings += [(f"theory-{about}", partial(theorems, quantity=about)) for about in abouts]
+    drawings += [
+        (f"theory-{quantity}", partial(theorems, quantity=quantity))
+        for quantity in dict.fromkeys(b.quantity for b in itertools.chain(*bounds.values()))
+    ]
     return {name: picture(draw, look) for name, draw in drawings}

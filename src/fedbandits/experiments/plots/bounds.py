@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -104,7 +105,7 @@ def theory(
     labels_of(result)
     # Code that the configuration names is not run, so that a result need not be trusted.
     bounds = Experiment.from_table(tomllib.loads(result.attrs["config"]), modules=()).bounds()
-    if not any(bound.quantity == quantity for each in bounds.values() for bound in each):
+    if not any(bound.quantity == quantity for bound in itertools.chain(*bounds.values())):
         raise DataError(f"quantity: given {quantity}, of which no theorem speaks here")
     axes, look = own_axes(axes, size, font_size)
     return draw_theory(axes, result, bounds, quantity, look)
