@@ -24,9 +24,9 @@ def list_everything(
         ),
     ] = None,
 ) -> None:
-    """List what there is. With a NAME: everything about it, and lines to copy.
+    """List systems, presets, environments, examples and figures; with a NAME all facts of it.
 
-    What installed packages offer is named. Their code is not run unless NAME asks for it.
+    Offers of installed packages are named. Their code is not run unless NAME asks for one.
     """
     if name is not None:
         from fedbandits.cli.described import describe
