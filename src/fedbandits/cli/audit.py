@@ -44,20 +44,20 @@ def audit(
     ] = False,
     allow_modules: AllowModules = False,
 ) -> None:
-    """Attack what every system claims: lower bounds on ε from two neighbouring worlds.
+    """Attack the claim of every system: lower bounds on ε from two neighbouring worlds.
 
-    Plays the configured releases, and whole parties in a small world, many times with one record
-    replaced, and looks at contents, existence, times and number of messages. A claim holds as far
-    as no attack shows more ε than it allows; that is evidence, not proof. Then all released numbers
-    of all parties are held against the noise that is planned for each, and one record may move
-    releases no further than is charged. What else a claim rests on is played too: masks, members
-    of sums, visits that count, new processes. Where encryption protects and no ε is claimed,
-    participants look and guess, and no guess may be better than chance unless the claim says so.
-    Writes audit.json and audit.html; a run's report in the same folder shows the verdicts too.
+    Plays the configured releases, and whole parties in a small world, many times with a replaced
+    record, and looks at contents, existence, times and number of messages. A claim holds if no
+    attack shows a larger ε; that is evidence, not proof. Then all released numbers of all parties
+    are compared with their planned noise, and a record may move releases no further than charged.
+    Further conditions of a claim are played too: masks, members of sums, visits that count, new
+    processes. Where encryption protects without an ε, participants look and guess, and no guess may
+    be better than chance unless the claim says so. Writes audit.json and audit.html; a run's report
+    in the same folder shows the verdicts too.
 
-    A small --runs makes all of it fast, for a first look: what tells the worlds apart in every run
-    still shows, but an ε that is a little too large does not. Ctrl-C ends an audit early: it shows
-    the verdicts of the systems that are done, and writes nothing.
+    A small --runs makes an audit fast, for a first look: a difference of the worlds in every run
+    still shows, but an ε that is a little too large does not. Ctrl-C ends an audit early: the
+    verdicts of finished systems are shown, and no file is written.
     """
     from fedbandits.settings.experiment import load
 

@@ -175,7 +175,7 @@ def _environment(
     page.title("environment", kind, summary_of(environment))
     for paragraph in description_of(environment)[1:]:
         page.text(paragraph)
-    playing = ", ".join(each.name for each in systems if each.plays_in(environment))
+    playing = ", ".join(system.name for system in systems if system.plays_in(environment))
     page.facts(
         [
             ("parties", environment.WORDS.parties),

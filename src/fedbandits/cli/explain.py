@@ -24,9 +24,9 @@ def list_everything(
         ),
     ] = None,
 ) -> None:
-    """List what there is. With a NAME: everything about it, and lines to copy.
+    """List systems, presets, environments, examples and figures; with a NAME all facts of it.
 
-    What installed packages offer is named. Their code is not run unless NAME asks for it.
+    Offers of installed packages are named. Their code is not run unless NAME asks for one.
     """
     if name is not None:
         from fedbandits.cli.described import describe
@@ -43,13 +43,13 @@ def list_everything(
     page = Page()
     for system in built_in_systems():
         page.title("system", system.name, system.paper)
-        page.facts((preset, found.description) for preset, found in system.presets.items())
+        page.facts((name, preset.description) for name, preset in system.presets.items())
     page.title("", "environments", "the kinds of worlds that systems play in")
-    page.facts((kind, summary_of(found)) for kind, found in built_in_environments().items())
+    page.facts((kind, summary_of(world)) for kind, world in built_in_environments().items())
     page.title("", "examples", "experiments to begin with: fedbandits run NAME")
-    page.facts((each.name, f"{each.shows} Takes {each.takes}.") for each in examples().values())
+    page.facts((one.name, f"{one.shows} Takes {one.takes}.") for one in examples().values())
     page.title("", "figures", "of the papers: fedbandits reproduce NAME")
-    page.facts((each, f"{figure.title} ({figure.source})") for each, figure in FIGURES.items())
+    page.facts((name, f"{figure.title} ({figure.source})") for name, figure in FIGURES.items())
     offered = [(point, f"{kind} offered by {package}") for kind, point, package in offers()]
     if offered:
         page.title("", "from other packages", "their code is run when a name is asked for")

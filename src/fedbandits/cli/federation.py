@@ -43,7 +43,7 @@ def example(
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the broker listens.")] = 4222,
 ) -> None:
-    """Print a federation's file to begin with: commented, and it works as it is."""
+    """Print a federation's file to begin with, with comments, and ready to use."""
     from fedbandits.deployment.process.examples import example as text
 
     typer.echo(text(preset, every, port), nl=False)
@@ -67,9 +67,10 @@ def init(
 ) -> None:
     """Make a federation: an authority that admits its members, and a broker's configuration.
 
-    With secure sums (feducb-secure, feducb-secure-hybrid) there are helpers besides, with seats of
-    their own under [members]. They hold keys and no data, and any organisation can host one. The
-    controller and all helpers must not be in one hand: together they could see single releases.
+    With secure sums (feducb-secure, feducb-secure-hybrid) there are also helpers, with seats of
+    their own under [members]. Helpers have keys and no data, and any organisation can host a
+    helper. The controller and all helpers must not be in one hand: together they could see single
+    releases.
     """
     from fedbandits.deployment.hosting.cautions import counted_in_words, far_off, too_short
     from fedbandits.deployment.process.federation_folder import init_federation
@@ -111,9 +112,9 @@ def admit(
         bool, typer.Option("--replace", help="Its earlier keys are worth nothing from now on.")
     ] = False,
 ) -> None:
-    """Admit a party: sign its keys. What is written goes back to it.
+    """Admit a party: sign its keys. The signed file goes back to the party.
 
-    Ask the member for the fingerprint of its keys, by another way than the file came.
+    Ask the member for the fingerprint of its keys, on another way than that of the file.
     """
     from fedbandits.deployment.process.federation_folder import admit_here
 
@@ -128,7 +129,7 @@ def admit(
 def revoke(
     folder: Folder, name: Annotated[str, typer.Argument(metavar="NAME", help="A member.")]
 ) -> None:
-    """Take an admission back: the others exchange no more messages with that party."""
+    """Revoke an admission: all others exchange no more messages with the party."""
     from fedbandits.deployment.process.federation_folder import revoke_here
 
     revoke_here(folder, name)
@@ -138,7 +139,7 @@ def revoke(
 
 @app.command("publish", epilog="Example: fedbandits federation publish clinics")
 def publish(folder: Folder) -> None:
-    """Tell all connected parties who is a member now; up does so by itself."""
+    """Tell all connected parties the current members; up does so by itself."""
     _tell_members(folder)
     typer.echo("published")
 
@@ -157,7 +158,8 @@ def broker_certificate(
 ) -> None:
     """Renew the broker's certificate, under its names and further ones; its key stays.
 
-    It takes effect when the broker reads it. A broker that runs elsewhere needs the file.
+    The certificate takes effect when the broker reads the file. A broker on another machine needs
+    the file.
     """
     from fedbandits.deployment.process.federation_folder import renew_here
 
@@ -212,8 +214,8 @@ def up(
 ) -> None:
     """Run the broker and all parties of a folder, a process each, until Ctrl-C.
 
-    Ctrl-C stops them in order, and everything goes on where it was with the next up. A party that
-    dies is started again.
+    Ctrl-C stops them in order, and the next up continues from the same state. A party that dies is
+    started again.
     """
     import asyncio
 
@@ -279,7 +281,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
-    """Show decisions, rounds, messages, releases, ε spent and left; exit code 3: none runs."""
+    """Show decisions, rounds, messages, releases, spent and remaining ε; exit code 3: none runs."""
     if watch and not as_json:
         _watch(_doors(folder))
     else:

@@ -28,7 +28,7 @@ _MOST_NUMBERS = 4
 def status_of(
     federation: Federation | FederationFile, reports: list[PartyReport]
 ) -> list[RenderableType]:
-    """Make a table of parties, and a line for each problem."""
+    """Make a table of parties, and a line for report problem."""
     shown: list[RenderableType] = []
     if federation.noise == "simulated":
         shown.append(
@@ -39,24 +39,24 @@ def status_of(
     columns += whole(
         "decisions", "open", "rounds", "sent", "taken", "releases", "ε spent", "ε left"
     )
-    rows = ((each.party, each.role, _state(each), *_numbers(each)) for each in reports)
+    rows = ((report.party, report.role, _state(report), *_numbers(report)) for report in reports)
     shown.append(table(columns, rows, f"{federation.name}: {federation.preset}"))
-    for each in reports:
-        problems: dict[str, str] = dict(each.status.get("problems", {}))
-        if each.problem:
-            problems["door"] = each.problem
-        shown += [Text(f"{each.party}: {who}: {what}") for who, what in problems.items()]
-        if waits := each.status.get("waits_for"):
+    for report in reports:
+        problems: dict[str, str] = dict(report.status.get("problems", {}))
+        if report.problem:
+            problems["door"] = report.problem
+        shown += [Text(f"{report.party}: {who}: {what}") for who, what in problems.items()]
+        if waits := report.status.get("waits_for"):
             said = "nothing leaves before most peers have said what they saw; missing: "
-            shown.append(Text(f"{each.party}: {said}{', '.join(waits)}"))
-        shown += [Text(f"{each.party}: {line}") for line in _about_sums(each.status)]
-        if (count := each.status.get("others_count_as")) is not None:
+            shown.append(Text(f"{report.party}: {said}{', '.join(waits)}"))
+        shown += [Text(f"{report.party}: {line}") for line in _about_sums(report.status)]
+        if (count := report.status.get("others_count_as")) is not None:
             number = _number(count, ",.0f" if count >= 9.95 else ".2g")
             said = f"the records of others tell it as much as {number} of its own"
-            shown.append(Text(f"{each.party}: {said}"))
-        if each.status.get("exhausted"):
+            shown.append(Text(f"{report.party}: {said}"))
+        if report.status.get("exhausted"):
             shown.append(
-                Text(f"{each.party}: its budget is spent: it decides, and releases nothing")
+                Text(f"{report.party}: its budget is spent: it decides, and releases nothing")
             )
     return shown
 

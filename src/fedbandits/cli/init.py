@@ -71,9 +71,9 @@ def init(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> None:
-    """Write a configuration with comments: every key, what it means, and its default.
+    """Write a configuration with comments: every key, its meaning, and its default.
 
-    It is ready to be run, and done in seconds. The first run of a system takes up to a minute
+    The configuration is ready to run, in seconds. The first run of a system takes up to a minute
     longer, since its code is compiled then.
     """
     from fedbandits._schema import is_text

@@ -61,7 +61,7 @@ def admit(
         str, typer.Option(metavar="FINGERPRINT", help="The authority's, as you were told it.")
     ] = "",
 ) -> None:
-    """Install what the authority has sent back. The first decides which authority is trusted."""
+    """Install an admission from the authority. The first admission pins the trusted authority."""
     from fedbandits.deployment.identity.enrolment import install_admission
     from fedbandits.deployment.identity.identity import pinned_admission
     from fedbandits.deployment.identity.members import spoken_fingerprint
@@ -85,9 +85,9 @@ def _say_fingerprints(folder: pathlib.Path) -> None:
 
 @app.command("fingerprints", epilog="Example: fedbandits party fingerprints ./north")
 def fingerprints(folder: Folder) -> None:
-    """Show fingerprints of sealing keys: its own, and of those who hand secrets to it.
+    """Show fingerprints of sealing keys: of the party, and of all that hand secrets to it.
 
-    The authority signs which keys are whose. With secure sums it could name keys of its own for
+    The authority signs the owner of each key. With secure sums it could name keys of its own for
     all helpers, and read single releases together with the controller. So compare them in a call.
     """
     _say_fingerprints(folder)
@@ -111,7 +111,7 @@ def run(
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
     attached: Annotated[bool, typer.Option("--attached", hidden=True)] = False,
 ) -> None:
-    """Run a party until SIGTERM or Ctrl-C; then it finishes what waits, and saves its state."""
+    """Run a party until SIGTERM or Ctrl-C, which finishes waiting work and saves the state."""
     from fedbandits._schema import convert
     from fedbandits.deployment.process.own_settings import LogSettings
     from fedbandits.deployment.process.party_process import run_party
@@ -133,7 +133,7 @@ def warm(
         typer.Argument(metavar="DIR/NAME|CONFIG.toml", help="A party, or a federation's file."),
     ],
 ) -> None:
-    """Compile what a party needs, so that it starts at once: when an image is built, for one."""
+    """Compile the kernels of a party, so that it starts at once, such as in a built image."""
     from fedbandits.deployment.process import rehearsal
     from fedbandits.deployment.process.folder import load_party
     from fedbandits.errors import OutputError
@@ -158,7 +158,7 @@ def status(
     folder: Folder,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
-    """Show how a party on this machine is; exit code 3 says that it does not run."""
+    """Show the state of a party on this machine; exit code 3: it does not run."""
     from fedbandits.cli import federation
 
     federation.show_status(folder, as_json)
@@ -172,7 +172,7 @@ def inspect(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
 ) -> None:
-    """Show which messages a party has sent and seen; it may run meanwhile, and is not changed."""
+    """Show the sent and seen messages of a party, which may run meanwhile, and does not change."""
     from fedbandits.cli import console, federation_tables
     from fedbandits.deployment.process.looking import look_at
     from fedbandits.deployment.process.store_file import headers_in, is_in_file
@@ -214,7 +214,7 @@ def _as_json(stored: StoredMessages) -> str:
 
 @app.command("rotate", epilog="Example: fedbandits party rotate ./north")
 def rotate(folder: Folder) -> None:
-    """Make new keys; the old ones are used until the authority has admitted these."""
+    """Make new keys; the old keys are used until the authority has admitted the new ones."""
     from fedbandits.deployment.identity.enrolment import rotate_party
 
     request = rotate_party(folder)
@@ -238,8 +238,8 @@ def token(
 
     party = look_at(folder)
     if listing:
-        for each in read_tokens(folder):
-            typer.echo(f"{each.name}: {', '.join(each.scopes)}, made {each.made}")
+        for known in read_tokens(folder):
+            typer.echo(f"{known.name}: {', '.join(known.scopes)}, made {known.made}")
     elif revoke:
         revoke_token(folder, name)
         typer.echo(f"{name} is revoked")
@@ -256,11 +256,11 @@ def backup(
     folder: Folder,
     out: Annotated[pathlib.Path, typer.Argument(metavar="OUT", help="A new file.")],
 ) -> None:
-    """Copy a party's store as it is at one moment; it may run meanwhile.
+    """Copy a party's store at one moment; the party may run meanwhile.
 
-    To go on from a copy put it in the store's place, beside the file of what has left, and use
-    party run --moved, once. If anything has left since, it is refused; --restore pays for all that
-    has left once more. Peers that know more than the copy stop it all the same.
+    To go on from a copy, put the copy in the store's place, beside the file of sent messages, and
+    use party run --moved, once. If messages were sent since, the copy is refused; --restore pays
+    for all sent messages once more. Peers that know more than the copy stop the party all the same.
     """
     from fedbandits.deployment.process.looking import look_at
     from fedbandits.deployment.process.store_file import back_up
@@ -289,7 +289,7 @@ def export(
 
 @customer.callback()
 def options() -> None:
-    """SAMBA's customer: orders a run, and alone learns what it has earned."""
+    """SAMBA's customer: orders a run, and alone learns the earned reward."""
 
 
 @customer.command("order", epilog="Example: fedbandits samba order clinics/customer")
@@ -300,7 +300,7 @@ def order(
 ) -> None:
     """Order the run that the terms describe, and wait for its total.
 
-    Where the customer runs already, that one is asked; else it runs until the total is here.
+    A customer that runs already is asked; else the customer runs until the total is here.
     """
     from fedbandits.deployment.process.party_process import order as ordered
 

@@ -46,10 +46,10 @@ def privacy(
     ] = None,
     allow_modules: AllowModules = False,
 ) -> None:
-    """Show what every system would claim and spend, before anything runs.
+    """Show the claim and the budget of every system, before anything runs.
 
-    With --ledger: check a deployment's ledger, and show what its parties have spent. With several,
-    as --ledger A.db B.db, also what federations that had the same records cost them together.
+    With --ledger: check a deployment's ledger, and show the spent budget of its parties. With
+    several, as --ledger A.db B.db, also the joint cost of federations that had the same records.
     """
     from fedbandits.settings.experiment import load
 
@@ -140,7 +140,7 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
                 )
                 for party in parties
             ]
-            if any(each.left for each in new) or (
+            if any(account.left for account in new) or (
                 not parties and beside.knows_more(ledger, connection, "")
             ):
                 old[str(path)] = None

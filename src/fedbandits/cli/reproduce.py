@@ -40,8 +40,8 @@ def reproduce(
     """Make a figure of a paper again: quick in minutes, or at the paper's scale.
 
     Writes figure.png, table.csv and remarks.md, and every experiment behind them into a folder of
-    its own. The last line says whether what was measured agrees with the paper. No figure needs a
-    file: where the paper's data cannot be shipped, something is drawn in its place, and named.
+    its own. The last line says whether the measurements agree with the paper. No figure needs a
+    file: if the paper's data cannot be shipped, drawn data stand in for them, and are named.
     """
     from fedbandits.reproduce import FIGURES
 

@@ -63,17 +63,17 @@ def run(
     """Run an experiment, say whether it pays, and write results, plots and a report.
 
     The first line says whether learning together privately pays, compared with parties that learn
-    alone. If no system of the file learns alone, one is added, with the same settings otherwise.
+    alone. If no system of the file learns alone, such a system is added, with the same settings
+    otherwise.
 
     All systems of the file meet the same contexts and reward draws. Ctrl-C keeps the replicates
     that are finished. Long runs save their state every few seconds; after an interruption or a
-    crash the same command with --resume goes on where they were, to the same result. Where there is
-    nothing to resume, it says so and starts from the beginning; where the run is complete, it plays
-    nothing.
+    crash the same command with --resume continues from the saved state, to the same result. Without
+    a state, --resume warns and starts from the beginning; a complete run is not played again.
 
-    With --sweep, or a table [sweep] in the file, all combinations of the values are run. What
-    several of them have in common is played once. The table then has a row for each combination and
-    system; the report shows regret against the swept values.
+    With --sweep, or a table [sweep] in the file, all combinations of the values are run. Replicates
+    that several combinations share are played once. The table then has a row for each combination
+    and system; the report shows regret against the swept values.
     """
     from fedbandits.errors import ConfigError
     from fedbandits.settings.experiment import Experiment

@@ -25,9 +25,9 @@ def runs(
         pathlib.Path, typer.Argument(metavar="FOLDER", help="Where to look.")
     ] = pathlib.Path("runs"),
 ) -> None:
-    """List the runs in a folder and the folders in it: whether they are complete, and their answer.
+    """List the runs in a folder and its folders, with their status and their answer.
 
-    A run that was interrupted goes on with: fedbandits run CONFIG.toml --out FOLDER --resume
+    Resume an interrupted run with: fedbandits run CONFIG.toml --out FOLDER --resume
     """
     from fedbandits.experiments.folder import find_runs
 
@@ -58,7 +58,7 @@ def compare(
     first: Annotated[pathlib.Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     second: Annotated[pathlib.Path, typer.Argument(metavar="RUN", help="That of another.")],
 ) -> None:
-    """Compare two runs: only the settings that differ, and how each system did in both.
+    """Compare two runs: only the settings that differ, and the results of common systems.
 
     Where both runs have the same world, rounds and seed, replicates are compared in pairs: both
     meet the same contexts and reward draws.
@@ -141,7 +141,7 @@ def report(
     """Write the report and the plots of a run again, from its results.
 
     Nothing is played, and no code that the configuration names is run. Plots are written as PNG and
-    as SVG, in the size that is asked for. The results in the folder stay as they are.
+    as SVG, in the given size. The results in the folder do not change.
     """
     size = _size_of(plot_size)
     from fedbandits.experiments.output import rewrite_report
@@ -180,8 +180,9 @@ def studio(
 ) -> None:
     """Open a web page on this machine: set up, run, step, compare, attack and watch.
 
-    It listens on this machine alone, needs no account and no network, and ends with Ctrl-C. What it
-    plays is in FOLDER, as of fedbandits run. The address has a key in it: keep it to yourself.
+    The studio listens on this machine alone, needs no account and no network, and ends with Ctrl-C.
+    Its runs are in FOLDER, like those of fedbandits run. The address contains a key: keep the
+    address to yourself.
     """
     import webbrowser
 

@@ -30,8 +30,7 @@ from fedbandits.experiments.baselines import (
     tried_on,
     tuned,
 )
-from fedbandits.experiments.labels import labels_of
-from fedbandits.experiments.measure import measure
+from fedbandits.experiments.measure import measure_run
 from fedbandits.experiments.run import Playing, play_trial
 from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.experiments.tuning import LEAST_PLAYED, MORE, OF_THE_RUN, Bounds, Place, Race, climb
@@ -208,6 +207,5 @@ class _Tried:
             checkpoints=2,
         )
         result = play_trial(own, self._playing, warns_of_length=not begun)  # warn once
-        labels = labels_of(result)
-        losses = measure(labels.words, labels.decisions, result)
+        losses = measure_run(result)
         return losses.direction * losses.totals

@@ -32,7 +32,6 @@ the exception.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -71,17 +70,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=st
 
         Numbers that are not finite are None.
         """
-        table: dict[str, Any] = msgspec.to_builtins(self, enc_hook=lambda _: None)
-        return {key: _finite(value) for key, value in table.items() if key != "results"}
-
-
-def _finite(value: Any) -> Any:
-    """Write numbers that JSON does not know as None, also in tables and lists."""
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        encoded = msgspec.json.encode(self, enc_hook=lambda _: None)
+        table: dict[str, Any] = msgspec.json.decode(encoded)
+        table.pop("results", None)
+        return table
 
 
 class Row(msgspec.Struct, frozen=True):

@@ -1,7 +1,4 @@
-"""The folder of a run or a sweep: whether it may be used, and the results that it holds.
-
-Runs are found in folders, and two of them compared.
-"""
+"""The folder of a run or a sweep: checks before its use, its results, and comparisons of runs."""
 
 from __future__ import annotations
 
@@ -20,8 +17,8 @@ from fedbandits._typing import Floats
 from fedbandits.errors import FedbanditsError, OutputExistsError
 from fedbandits.experiments.files import is_whole, refuse_links, stage, unwritable
 from fedbandits.experiments.intervals import Paired, paired
-from fedbandits.experiments.labels import FORMAT, labels_of
-from fedbandits.experiments.measure import Measure, measure
+from fedbandits.experiments.labels import FORMAT
+from fedbandits.experiments.measure import measure_run
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Sweep
 
@@ -31,8 +28,8 @@ RESULTS, CONFIG = "results.nc", "config.toml"
 class SettingDifference(NamedTuple):
     """A key whose value differs between two configurations.
 
-    ``key`` is its path, with the place of a system in brackets, or its label. ``first`` and
-    ``second`` are its values; None where it is not there.
+    ``key`` is its path, with the place or the label of a system in brackets. ``first`` and
+    ``second`` are its values; None in a configuration without the key.
     """
 
     key: str
@@ -43,10 +40,10 @@ class SettingDifference(NamedTuple):
 def check_output(
     out: pathlib.Path, experiment: Experiment | Sweep, but: tuple[str, ...] = ()
 ) -> None:
-    """Refuse a folder that is in use for something else, before anything runs.
+    """Refuse a folder with other files or another configuration, before the run.
 
     Keys in ``but`` may differ from the stored configuration. Raises OutputExistsError, which names
-    the other keys that differ.
+    other differing keys.
     """
     refuse_links(out)
     _probe(out)
@@ -56,18 +53,18 @@ def check_output(
         raise OutputExistsError(f"{out}: is a file; choose another --out")
     if not any(out.iterdir()):
         return
-    there, mine = stored_table(out), experiment.to_table()
-    if there is None:
+    stored, mine = stored_table(out), experiment.to_table()
+    if stored is None:
         raise OutputExistsError(
             f"{out}: has files, but not a run of fedbandits; choose another --out"
         )
     if not (out / RESULTS).exists():  # an audit alone: a run may compare with more systems
-        known = there.get("systems", [])
-        there["systems"] = known + mine["systems"][len(known) :]
+        known = stored.get("systems", [])
+        stored["systems"] = known + mine["systems"][len(known) :]
         but = (*but, "best_alone")
     for key in but:
-        there[key] = mine.get(key)
-    differing = sorted(each.key for each in differences(there, mine))
+        stored[key] = mine.get(key)
+    differing = sorted(setting.key for setting in differences(stored, mine))
     if differing:
         raise OutputExistsError(
             f"{out}: holds the results of another configuration (differs in "
@@ -76,10 +73,9 @@ def check_output(
 
 
 def kept_in(out: pathlib.Path, experiment: Experiment) -> Experiment | None:
-    """Return the experiment as a run in a folder has it: with systems that were added to it.
+    """Return the experiment of a run in a folder, which may have further systems.
 
-    None if the folder has no run of it. A folder that cannot be read has none: who writes to it
-    says why.
+    None if the folder has no run of the experiment, or cannot be read: a write gives the reason.
     """
     try:
         table = stored_table(out)
@@ -93,9 +89,9 @@ def kept_in(out: pathlib.Path, experiment: Experiment) -> Experiment | None:
 
 
 def stored_table(out: pathlib.Path) -> dict[str, Any] | None:
-    """Read the configuration in a folder, as a table; None if the folder has none.
+    """Read the configuration in a folder, as a table; None without a configuration.
 
-    Raises OutputExistsError if it cannot be read.
+    Raises OutputExistsError for a file that cannot be read.
     """
     config = out / CONFIG
     if not config.is_file():
@@ -118,14 +114,14 @@ def differences(first: Any, second: Any, place: str = "") -> Iterator[SettingDif
             inner = f"{place}.{key}" if place else key
             yield from differences(first.get(key), second.get(key), inner)
     elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
-        for index, (one, other) in enumerate(zip(first, second, strict=True)):
-            yield from differences(one, other, f"{place}[{index}]")
+        for index, pair in enumerate(zip(first, second, strict=True)):
+            yield from differences(*pair, f"{place}[{index}]")
     elif first != second:
         yield SettingDifference(place, first, second)
 
 
 def _probe(out: pathlib.Path) -> None:
-    """Find out now, not after hours of work, that nothing can be written there."""
+    """Refuse a folder that cannot be written, before hours of work."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with stage(out):
@@ -135,8 +131,8 @@ def _probe(out: pathlib.Path) -> None:
 
 
 def holds_complete_run(out: pathlib.Path) -> bool:
-    """Return whether a folder holds one whole run, in which every replicate was finished."""
-    if not is_whole(out):  # damaged, or half replaced: a new result is worth more
+    """Return whether a folder has a whole run, in which every replicate was finished."""
+    if not is_whole(out):  # damaged, or half replaced
         return False
     try:
         with xr.open_dataset(out / RESULTS, engine="h5netcdf") as stored:
@@ -146,9 +142,9 @@ def holds_complete_run(out: pathlib.Path) -> bool:
 
 
 def read_result(out: pathlib.Path) -> xr.Dataset:
-    """Read the result of the run that a folder holds, all of it into memory.
+    """Read the result of the run in a folder into memory.
 
-    Raises OutputExistsError if another version of fedbandits made it.
+    Raises OutputExistsError for a result of another version of fedbandits.
     """
     with xr.open_dataset(out / RESULTS, engine="h5netcdf") as stored:
         if stored.attrs.get("format") != FORMAT:
@@ -160,7 +156,7 @@ def read_result(out: pathlib.Path) -> xr.Dataset:
 
 
 Status = Literal["complete", "interrupted", "damaged", "no results"]
-#: Keys that say what is drawn: replicates of two runs are pairs if all of these are equal.
+#: Keys that determine the draws: replicates of two runs are pairs if these keys are equal.
 _DRAWN = ("environment", "rounds", "seed")
 
 
@@ -170,18 +166,18 @@ class StoredRun(NamedTuple):
     Parameters
     ----------
     folder
-        Where it is.
+        The path of the folder.
     name
-        The name of its experiment.
+        The name of the experiment.
     status
-        ``complete``; ``interrupted``: ``--resume`` goes on; ``damaged``: its files are not as they
-        were written; or ``no results``: it was not played yet, or its folder has an audit alone.
+        ``complete``; ``interrupted``: ``--resume`` goes on; ``damaged``: files have changed; or
+        ``no results``: the run was not played yet, or the folder has an audit alone.
     systems
-        The labels of its systems.
+        The labels of the systems.
     rounds, replicates
-        How long it is, and how many there are of it.
+        Number of rounds, and of replicates.
     headline
-        The first line of its answer; empty if it has none.
+        The first line of the answer; empty without an answer.
     """
 
     folder: pathlib.Path
@@ -196,8 +192,8 @@ class StoredRun(NamedTuple):
 class SystemDifference(NamedTuple):
     """One system at the end of both runs.
 
-    ``first`` and ``second`` are means over the replicates of each. ``difference`` is the second
-    less the first, over pairs of replicates; None if the runs have no pairs.
+    ``first`` and ``second`` are means over the replicates of each run. ``difference`` is the second
+    less the first, over pairs of replicates; None without pairs.
     """
 
     system: str
@@ -212,14 +208,14 @@ class RunComparison(NamedTuple):
     Parameters
     ----------
     settings
-        All keys that differ.
+        All differing keys.
     systems
-        The systems that both have, by label; none if the runs count in different units.
+        The common systems, by label; none if the runs have different units.
     units
-        The unit of each run's numbers.
+        The unit of each run.
     are_pairs
-        Whether replicates are pairs: both runs have the same world, rounds and seed, so both meet
-        the same contexts and reward draws.
+        Whether replicates are pairs: both runs have the same world, rounds and seed, and so the
+        same contexts and reward draws.
     """
 
     settings: tuple[SettingDifference, ...]
@@ -234,7 +230,7 @@ def find_runs(folder: str | os.PathLike[str] = "runs") -> list[StoredRun]:
     Raises
     ------
     OutputExistsError
-        If there is no such folder.
+        Without such a folder.
     """
     top = pathlib.Path(folder).expanduser()
     if not top.is_dir():
@@ -244,7 +240,7 @@ def find_runs(folder: str | os.PathLike[str] = "runs") -> list[StoredRun]:
 
 
 def _stored_run(folder: pathlib.Path) -> StoredRun | None:
-    """Read what a folder says of its run; None if its configuration is of something else."""
+    """Read the facts of the run in a folder; None for a configuration of another kind."""
     try:
         table = stored_table(folder)
     except FedbanditsError:
@@ -276,7 +272,7 @@ def _headline(folder: pathlib.Path) -> str:
 
 
 def compare_runs(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> RunComparison:
-    """Compare two runs: which settings differ, and how each system that both have did.
+    """Compare two runs: their differing settings, and the results of common systems.
 
     Parameters
     ----------
@@ -286,22 +282,23 @@ def compare_runs(first: str | os.PathLike[str], second: str | os.PathLike[str]) 
     Returns
     -------
     RunComparison
-        Keys that differ, and systems at the end of both runs. Differences are the second run less
-        the first.
+        Differing keys, and systems at the end of both runs. Differences are the second run less the
+        first.
 
     Raises
     ------
     OutputExistsError
-        If a folder has no run, or one of a sweep or of another version.
+        If a folder has no run, or a sweep, or a result of another version.
     """
-    folders = [pathlib.Path(each).expanduser() for each in (first, second)]
+    folders = [pathlib.Path(run).expanduser() for run in (first, second)]
     tables = [_table_of(folder) for folder in folders]
     results = [_run_result(folder) for folder in folders]
-    ends = [_end_of(result) for result in results]
+    ends = [measure_run(result) for result in results]
     are_pairs = all(tables[0].get(key) == tables[1].get(key) for key in _DRAWN)
     units = ends[0].unit, ends[1].unit
     both = [
-        dict(zip(_labels(r), e.totals, strict=True)) for r, e in zip(results, ends, strict=True)
+        dict(zip(result.system.values.tolist(), end.totals, strict=True))
+        for result, end in zip(results, ends, strict=True)
     ]
     systems = [
         _beside(label, [totals[label] for totals in both], are_pairs)
@@ -328,24 +325,15 @@ def _run_result(folder: pathlib.Path) -> xr.Dataset:
     return result
 
 
-def _labels(result: xr.Dataset) -> list[str]:
-    return [str(label) for label in result.system.values]
-
-
-def _end_of(result: xr.Dataset) -> Measure:
-    labels = labels_of(result)
-    return measure(labels.words, labels.decisions, result)
-
-
 def _beside(label: str, totals: list[Floats], are_pairs: bool) -> SystemDifference:
-    """Put the totals of one system in both runs beside one another, (replicates,) each."""
+    """Compare the totals of one system in both runs, (replicates,) each."""
     count = min(map(len, totals))
     difference = paired(totals[1][:count] - totals[0][:count]) if are_pairs else None
-    first, second = (float(np.nanmean(each)) for each in totals)
+    first, second = (float(np.nanmean(of_run)) for of_run in totals)
     return SystemDifference(label, first, second, difference)
 
 
 def _by_label(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Name systems by their labels, so that one that was added moves no other."""
+    """Name systems by their labels instead of their places, which added systems change."""
     systems = {f"systems[{entry['label']}]": entry for entry in table["systems"]}
     return {key: value for key, value in table.items() if key != "systems"} | systems

@@ -81,6 +81,12 @@ def measure(words: Words, decisions: Decisions, result: xr.Dataset) -> Measure:
     return Measure(regret, regret.sum(axis=-1) / decisions.acting, unit, words.loss)
 
 
+def measure_run(result: xr.Dataset) -> Measure:
+    """Measure the end of a run with the words of its own result; see :func:`measure`."""
+    labels = labels_of(result)
+    return measure(labels.words, labels.decisions, result)
+
+
 def _estimated(words: Words, last: xr.Dataset) -> Measure:
     """Return the doubly robust value on a log, with the replay values of parties."""
     value = last.sel(estimator=ANSWERED_BY)

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 import xarray as xr
 
-from fedbandits._typing import Bools, Floats, Floats32, Ints
+from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import FedbanditsError, StoppedError
 from fedbandits.experiments.answers.rivals import Opponent, noted, opponents_in
@@ -33,7 +33,7 @@ from fedbandits.experiments.runner import Options, play
 from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.learners.logistic import fit_logistic
 from fedbandits.random import Key, Purpose, replicate_key, uniforms
-from fedbandits.settings.experiment import Experiment, Variant
+from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Sweep
 
 #: Most parties that learn alone by logistic regression, most replicates, and most pooled ones.
@@ -161,7 +161,8 @@ def play_alone(shown: Shown) -> Floats:
         records[every, chosen, counts[every, chosen]] = round_
         counts[every, chosen] += 1
         now = counts[every, chosen]
-        due = np.flatnonzero(_is_due(now, fitted[every, chosen], _GROWTH_ALONE))
+        before = fitted[every, chosen]
+        due = np.flatnonzero(now >= np.maximum(before + 1, np.ceil(before * _GROWTH_ALONE)))
         for some in _at_once(due, now[due], shown.contexts.shape[2]):
             due_models = some, chosen[some]
             fitted[due_models] = many = counts[due_models]
@@ -206,10 +207,6 @@ def _chosen(scores: Floats, draws: Floats) -> Ints:
     return np.asarray(np.take_along_axis(turns, best[:, None], axis=1)[:, 0])
 
 
-def _is_due(counts: Ints, fitted: Ints, growth: float) -> Bools:
-    return np.asarray(counts >= np.maximum(fitted + 1, np.ceil(fitted * growth)))
-
-
 def _at_once(due: Ints, counts: Ints, dimension: int) -> Iterator[Ints]:
     """Group parties whose models are due, so that copies of their records stay small."""
     order = due[np.argsort(counts, kind="stable")]
@@ -252,7 +249,9 @@ def opponents_of(experiment: Experiment, playing: Playing = DEFAULTS) -> tuple[O
     alone, pooled = _logistic(experiment, rows or world, playing.stop)
     sample = list(alone[0].parties) if alone and alone[0].parties else slice(None)
     usual = as_usual(fair)
-    if usual is None or (rows is None and _plays(experiment, usual)):
+    if usual is None or (
+        rows is None and any(plays_like(usual, system) for system in experiment.systems)
+    ):
         return (*alone, *pooled)
     name = PLAIN if rows is None else ON_PREPARED_ROWS
     own = msgspec.structs.replace(
@@ -264,18 +263,11 @@ def opponents_of(experiment: Experiment, playing: Playing = DEFAULTS) -> tuple[O
     )
     result = play_trial(own, playing, warns_of_length=False)
     lost = np.asarray(result.regret.isel(system=0, round=-1).values, np.float64)
-    means, sampled = (_tuple(lost[:, place].mean(axis=1)) for place in (slice(None), sample))
+    means, sampled = (
+        tuple(lost[:, place].mean(axis=1).tolist()) for place in (slice(None), sample)
+    )
     linear = Opponent(name=name, kind="alone", losses=means, sampled=sampled)
     return (linear, *alone, *pooled)
-
-
-def _plays(experiment: Experiment, entry: Variant) -> bool:
-    """Tell whether a system of the experiment plays like the entry."""
-    return any(plays_like(entry, system) for system in experiment.systems)
-
-
-def _tuple(losses: Floats) -> tuple[float, ...]:
-    return tuple(map(float, losses))
 
 
 def _logistic(

@@ -1,4 +1,4 @@
-"""Bars in a terminal while a run, a sweep or an audit goes on, drawn from events."""
+"""Bars in a terminal during a run, a sweep or an audit, drawn from events."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from fedbandits.experiments.events import (
 )
 from fedbandits.settings.sweeps import in_words
 
-#: What a bar counts, while nothing is compiled.
+#: Units of a bar, while no kernel is compiled.
 _ROUNDS, _PARTS = "rounds", "parts"
-#: Events after which no bar is left.
+#: Events that end all bars.
 _ENDS = (Ended, EndedEarly)
-#: Columns of a terminal that all but the words beside an audit's bar take; fewest for the words.
+#: Columns of a terminal for an audit's bar and numbers; fewest columns for the words.
 _NUMBERS, _FEWEST = 62, 18
-#: The same beside a sweep's bar.
+#: Columns of a terminal for a sweep's bar and numbers.
 _SHARES = 48
-#: Said once, when the first kernel is compiled.
+#: Printed once, at the first compilation.
 _COMPILING = "Compiling what this needs. That takes up to a minute"
 _KEPT, _NOT_KEPT = "; it is kept, and later runs begin at once.", ", in every run: it is not kept."
 
@@ -58,7 +58,7 @@ def rounded(speed: float) -> str:
 
 
 def roughly(seconds: float | None) -> str:
-    """Write the time that is left as precisely as such a guess is; empty if nothing is known."""
+    """Write the remaining time as precisely as a guess allows; empty if it is not known."""
     if seconds is None:
         return ""
     if seconds < 90:
@@ -77,22 +77,22 @@ class _SpeedColumn(ProgressColumn):
 
 
 class TerminalProgress:
-    """Bars that are drawn from events: hand this to ``run`` or ``audit`` as ``on_event``.
+    """Bars that are drawn from events, as the ``on_event`` of ``run`` or ``audit``.
 
-    Of a run it draws a bar for each system: rounds over all replicates, agent-steps a second, time
-    left. Of a sweep it draws one bar: the point that goes on, time left. Of an audit it draws one
-    bar: parts that are done, the part that goes on, time left. While kernels are compiled, it says
-    so, and how many there have been.
+    A run has a bar for each system: rounds over all replicates, agent-steps a second, time left. A
+    sweep has a bar with the current point and the time left. An audit has a bar with the finished
+    parts, the current part and the time left. During compilation, the bar shows the number of
+    kernels.
 
-    It is a context manager, so that no bar is left when a run ends with an error. It may be used
-    for several runs, one after the other.
+    A context manager, so that no bar is left when a run ends with an error. Several runs may use
+    the same bars, one after the other.
 
     Parameters
     ----------
     console
-        Where bars are drawn.
+        The console of the bars.
     passing
-        Whether bars are wiped from a terminal when they are full; elsewhere none is drawn.
+        Whether full bars are wiped from a terminal; without a terminal, no bars are drawn.
     """
 
     def __init__(self, console: Console, passing: bool = False) -> None:
@@ -110,7 +110,7 @@ class TerminalProgress:
         self._end()
 
     def __call__(self, event: Event) -> None:
-        """Draw what an event tells."""
+        """Draw an event."""
         if isinstance(event, RunStarted):
             self._begin_run(event)
         elif isinstance(event, AuditStarted):
@@ -144,7 +144,7 @@ class TerminalProgress:
             self._add(label, label, total, completed=completed, acting=event.acting)
 
     def _begin_audit(self, event: AuditStarted) -> None:
-        # What a part looks at is said in many words. It is cut, so that numbers are not.
+        # The long description of a part is cut, so that the numbers are not.
         words = Column(no_wrap=True, max_width=max(_FEWEST, self._console.width - _NUMBERS))
         self._begin(
             _PARTS,
@@ -174,10 +174,9 @@ class TerminalProgress:
         self._counts, self._compiling = counts, False
         self._bars = RichProgress(
             *columns, console=self._console, speed_estimate_period=10.0, transient=self._passing,
-            disable=self._passing and not self._console.is_terminal,  # else a blank line is left
+            disable=self._passing and not self._console.is_terminal,  # no blank line
         )  # fmt: skip
-        # A closed stream is no reason to lose a run; rich answers a closed
-        # pipe by leaving the program.
+        # A closed stream is no reason to lose a run; rich leaves the program after a closed pipe.
         with suppress(OSError, SystemExit):
             self._bars.start()
 
@@ -196,7 +195,7 @@ class TerminalProgress:
         if self._bars is None:
             return
         if not self._told_of_compiling:
-            from fedbandits._compile.cache import are_kept  # what compiles is loaded by now
+            from fedbandits._compile.cache import are_kept  # the compiler is loaded by now
 
             with suppress(OSError, SystemExit):
                 self._console.print(_COMPILING + (_KEPT if are_kept() else _NOT_KEPT))
@@ -204,7 +203,7 @@ class TerminalProgress:
         self._bars.update(next(iter(self._tasks.values())), note=f"compiling {event.count}")
 
     def _played_on(self) -> None:
-        """Note that nothing is compiled any more."""
+        """Show rounds or parts again after a compilation."""
         if self._compiling and self._bars is not None:
             self._compiling = False
             self._bars.update(next(iter(self._tasks.values())), note=self._counts)

@@ -1,4 +1,4 @@
-"""One replicate: it resumes, reports, saves its state, and ends early after a stop."""
+"""The play of a replicate: resume, progress, checkpoints, and an early end after a stop."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Plan, Simulation, find_system
 from fedbandits.systems.simulated import simulation_in
 
-#: Aimed-at seconds between two reports of progress, and between two looks at the stop signal.
+#: Seconds to aim at between two reports of progress, and between two looks at the stop switch.
 PULSE = 0.25
 
 
 class Shared(NamedTuple):
-    """The common part of all replicates of a run."""
+    """The common settings of all replicates of a run."""
 
     experiment: Experiment
     stream: Stream
@@ -32,10 +32,10 @@ class Shared(NamedTuple):
     checkpoints: CheckpointFolder | None
     save_every: float  # seconds
     threads: int = 1  # for each replicate
-    plans: tuple[Plan, ...] = ()  # of all systems; made anew for each replicate if not given
+    plans: tuple[Plan, ...] = ()  # of all systems; without plans, each replicate makes its own
 
     def tell(self, task: Task, done: int, row: Row | None = None) -> None:
-        """Tell how many rounds of a replicate are played, and what is recorded there, if it is."""
+        """Tell the number of played rounds of a replicate, and the recorded row, if any."""
         label, rounds = self.experiment.systems[task.system].label, self.experiment.rounds
         self.stream.tell(
             ReplicateAdvanced(
@@ -54,14 +54,14 @@ class Shared(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One replicate of one experiment, where several may be played together."""
+    """One replicate of one of several experiments."""
 
     shared: Shared
     task: Task
 
 
 def several(jobs: Iterable[Job]) -> list[Shared]:
-    """Return the common part of each experiment's replicates, once."""
+    """Return the common settings of each experiment, once."""
     return list({id(job.shared.experiment): job.shared for job in jobs}.values())
 
 
@@ -72,9 +72,9 @@ def checkpoint_rounds(rounds: int, count: int) -> NDArray[np.int64]:
 
 
 def compile_kernels(shared: Shared) -> None:
-    """Compile, or load from the cache, what the run needs, so that timings leave it out.
+    """Compile the kernels of a run, or load them from the cache, so that timings exclude both.
 
-    After a stop it ends between two systems.
+    After a stop, the compilation ends before the next system.
     """
     for index in range(len(shared.experiment.systems)):
         if shared.stop:
@@ -83,7 +83,7 @@ def compile_kernels(shared: Shared) -> None:
 
 
 def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
-    """Play on from the replicate's checkpoint, if there is one, saving more of them.
+    """Play a replicate from its checkpoint, if there is one, and save further checkpoints.
 
     Returns
     -------
@@ -96,14 +96,14 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
         task.system, task.replicate, rounds, len(simulation.regret), simulation.metrics
     )
     folder = shared.checkpoints
-    stood = folder.load(trace, simulation) if folder else None
-    stood = stood or Progressed(0, ())
-    if stood.position == len(rounds):
+    loaded = folder.load(trace, simulation) if folder else None
+    begun = loaded or Progressed(0, ())
+    if begun.position == len(rounds):
         shared.tell(task, shared.experiment.rounds)
-        return msgspec.structs.replace(trace, spells=stood.spells)
+        return msgspec.structs.replace(trace, spells=begun.spells)
     shared.tell(task, simulation.done)
     pace, saved = _Pace(), began
-    for position in range(stood.position, len(rounds)):
+    for position in range(begun.position, len(rounds)):
         if simulation.done == rounds[position]:  # its state was saved there
             trace.record(position, simulation)
         while simulation.done < rounds[position]:
@@ -120,20 +120,20 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
                 trace.record(position, simulation)
                 row = trace.row(position, shared.experiment.environment.regret_is_known)
             shared.tell(task, simulation.done, row)
-            now, leaving = time.time(), bool(shared.stop)  # looked at once: it may change
+            now, leaving = time.time(), bool(shared.stop)  # a single look, since the switch changes
             if folder and (now - saved >= shared.save_every or leaving):
-                folder.save(trace, simulation, Progressed(position, (*stood.spells, (began, now))))
+                folder.save(trace, simulation, Progressed(position, (*begun.spells, (began, now))))
                 saved = now
             if leaving:
                 return None
-    trace = msgspec.structs.replace(trace, spells=(*stood.spells, (began, time.time())))
+    trace = msgspec.structs.replace(trace, spells=(*begun.spells, (began, time.time())))
     if folder:
         folder.save_finished(trace)
     return trace
 
 
 class _Pace:
-    """The number of rounds that fit between two reports."""
+    """The number of rounds between two reports."""
 
     def __init__(self) -> None:
         self.rounds = 64

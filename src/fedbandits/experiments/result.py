@@ -152,7 +152,7 @@ def _measured(
     for unit in work.units:
         for trace in traces[unit.digest]:
             where = np.searchsorted(rounds, trace.rounds)
-            for name, array in _arrays(trace).items():
+            for name, array in ({n: getattr(trace, n) for n in TRACED} | trace.metrics).items():
                 dims = ("system", "replicate", "party", "round")
                 size = (parties, len(rounds)) if array.ndim == 2 else (len(rounds),)
                 if name not in variables:
@@ -169,10 +169,6 @@ def _measured(
     variables |= _spent(work, variables["epsilon"][1], claims)
     ordered = {name: variables[name] for name in (*TRACED, "epsilon_contents")}
     return ordered | variables | {"seconds": (("system",), seconds)}
-
-
-def _arrays(trace: ReplicateTrace) -> dict[str, NDArray[np.float64]]:
-    return {name: getattr(trace, name) for name in TRACED} | trace.metrics
 
 
 def _spent(work: Workload, noted: Floats, claims: Sequence[Claims]) -> Variables:

@@ -45,7 +45,7 @@ from fedbandits.experiments.output import write_output, write_sweep
 from fedbandits.experiments.replicate import Job, Shared, checkpoint_rounds
 from fedbandits.experiments.result import Finished, dataset_of
 from fedbandits.experiments.signals import Leaving, Listener, Stop, Stream, ended_by_ctrl_c
-from fedbandits.experiments.trace import ReplicateTrace, Task
+from fedbandits.experiments.trace import Task
 from fedbandits.experiments.workload import Unit, Workload
 from fedbandits.settings.sweeps import Sweep
 from fedbandits.systems.registry import refuse_registered
@@ -338,22 +338,20 @@ class _Runner:
         ]
         try:
             with stream.with_compilations():
-                # Compiles first, where that is to do; Ctrl-C ends that at once.
+                # Kernels are compiled first; Ctrl-C ends the compilation at once.
                 with ended_by_ctrl_c():
                     playing = backend.play(left, stream, self._stop, self._options.jobs)
                 with self._stop.at_ctrl_c(), closing(playing):
                     for job, trace in playing:
                         # One by one: replicates from before an interruption must be kept.
-                        self._take(job, trace)
-        except KeyboardInterrupt:  # while it compiles, or where Ctrl-C is not ours to handle
+                        unit = self._units[id(job.shared.experiment)]
+                        self._finished.append(Finished(unit, trace))
+                        self._announcements.advance(self._finished)
+        except KeyboardInterrupt:  # during compilation, or in a thread without signals
             self._stop.set()
 
-    def _take(self, job: Job, trace: ReplicateTrace) -> None:
-        self._finished.append(Finished(self._units[id(job.shared.experiment)], trace))
-        self._announcements.advance(self._finished)
-
     def _end(self) -> xr.Dataset | None:
-        """Write the result, unless it would replace a complete one by less."""
+        """Write the result, unless an interrupted result would replace a complete one."""
         interrupted = len(self._finished) < self.work.total
         result = None
         if self._finished:

@@ -1,4 +1,4 @@
-"""Signals between a run and its caller: events go out, the wish to stop comes in.
+"""Signals between a run and its caller: events go out, and a stop comes in.
 
 A worker hands an event over and waits until the listener has returned. So a listener hears of a
 replicate while the replicate stands at the round of the event, and may stop the replicate there.
@@ -22,23 +22,23 @@ from fedbandits.experiments.events import Compiling, Event
 class Stop:
     """A switch that ends a run or an audit early.
 
-    Pass it to ``fb.run(..., stop=stop)`` or ``fb.audit(..., stop=stop)``, and call :meth:`set` from
-    any thread or from ``on_event``. After that it stays set: its truth value is true, and every run
-    with it ends at once.
+    Pass the switch to ``fb.run(..., stop=stop)`` or ``fb.audit(..., stop=stop)``, and call
+    :meth:`set` from any thread or from ``on_event``. Then the switch stays set: its truth value is
+    true, and every run with it ends at once.
     """
 
     def __init__(self) -> None:
-        self._told = threading.Event()
+        self._set = threading.Event()
 
     def __bool__(self) -> bool:
-        return self._told.is_set()
+        return self._set.is_set()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {'set' if self else 'not set'}>"
 
     def set(self) -> None:
         """End the run or the audit; replicates save their state and stop within about a second."""
-        self._told.set()
+        self._set.set()
 
 
 class Leaving(Stop):
@@ -47,7 +47,7 @@ class Leaving(Stop):
     Parameters
     ----------
     stop
-        The caller's switch. It is read, and never set: other runs may have the same switch.
+        The caller's switch, which is read and never set, because other runs may share the switch.
     """
 
     def __init__(self, stop: Stop | None = None) -> None:
@@ -64,8 +64,8 @@ class Leaving(Stop):
         Parameters
         ----------
         once
-            Whether a second Ctrl-C ends everything at once. If not, a second Ctrl-C does nothing:
-            no save is disturbed.
+            Whether a second Ctrl-C ends everything at once. If not, a second Ctrl-C has no effect,
+            and disturbs no save.
         """
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread may handle signals
@@ -86,7 +86,7 @@ class Leaving(Stop):
 
 @contextmanager
 def ended_by_ctrl_c() -> Iterator[None]:
-    """Take any error of an interrupted compiler for the Ctrl-C that ended the compiler.
+    """Turn any error of an interrupted compiler into the Ctrl-C that ended the compiler.
 
     The compiler calls Python from C, where an interruption is swallowed. It then fails with an
     error of its own.
@@ -124,7 +124,7 @@ def ended_by_ctrl_c() -> Iterator[None]:
         sys.unraisablehook = hook
 
 
-#: What is called with every event.
+#: A function that is called with every event.
 Listener = Callable[[Event], None]
 Item = TypeVar("Item")
 
@@ -135,7 +135,7 @@ class _Letter(NamedTuple):
 
 
 class Stream:
-    """A stream that brings events to a listener, in the thread that made it.
+    """A stream of events to a listener, in the thread that made the stream.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Stream:
         self._failure: BaseException | None = None
 
     def tell(self, event: Event) -> None:
-        """Bring an event to the listener; return when the listener has returned, or has ended.
+        """Bring an event to the listener; return when the listener has returned.
 
         Errors of the listener are raised in the thread of the stream.
         """
@@ -173,11 +173,11 @@ class Stream:
         heard.wait()
 
     def put(self, item: object) -> None:
-        """Hand something else to :meth:`items`, from any thread, without waiting."""
+        """Hand an item to :meth:`items`, from any thread, without waiting."""
         self._inbox.put(item)
 
     def items(self, kind: type[Item], count: int) -> Generator[Item, None, None]:
-        """Give so many items that were :meth:`put`, as they come; events are brought in between."""
+        """Yield ``count`` items from :meth:`put`, as they come; bring events in between."""
         while count:
             item = self._inbox.get()
             if isinstance(item, kind):
@@ -190,7 +190,7 @@ class Stream:
                 self.tell(item)
 
     def close(self) -> None:
-        """Let go of all waiting threads: their events are not heard any more."""
+        """Release all waiting threads, whose events are not heard any more."""
         with self._guard:
             self._closed = True
             waiting, self._waiting = self._waiting, set()
@@ -204,7 +204,7 @@ class Stream:
 
     @contextmanager
     def with_compilations(self) -> Iterator[None]:
-        """Tell of every kernel that is compiled meanwhile."""
+        """Tell of every kernel that is compiled in the context."""
         if self._listener is None:
             yield
             return
@@ -213,10 +213,11 @@ class Stream:
         self._raise_failure()
 
     def _note_kernel(self, kernel: str) -> None:
-        """Note that a kernel is about to be compiled, in any thread.
+        """Tell of a kernel that is about to be compiled, in any thread.
 
-        A compiling thread holds Numba's lock. It must not wait for a listener, which may want that
-        lock; and Numba must not see an error of a listener, which Numba might take for its own.
+        A compiling thread holds Numba's lock. The thread must not wait for a listener, which may
+        want the same lock. And Numba must not see an error of a listener, which Numba might take
+        for its own.
         """
         self._kernels += 1
         event = Compiling(kernel=kernel, count=self._kernels)

@@ -1,4 +1,4 @@
-"""Measurements of one replicate at every checkpoint, as they are saved and sent."""
+"""Measurements of one replicate at every checkpoint, which are saved, and sent by workers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from fedbandits.experiments.events import Row
 from fedbandits.systems import Simulation
 
-#: Noted of every party.
+#: Measurements of every party.
 PER_PARTY = ("regret", "reward")
-#: Noted of the whole group.
+#: Measurements of the whole group.
 PER_GROUP = ("messages", "bytes", "syncs", "epsilon")
-#: What a trace notes at every checkpoint.
+#: Measurements at every checkpoint.
 TRACED = (*PER_PARTY, *PER_GROUP)
-_OWN = "metrics."
+_METRIC = "metrics."
 
 
-#: When a replicate was being played: (began, ended), one a process that worked on it, in seconds
-#: of the system's clock, so that the spells of different processes can be laid side by side.
+#: Times of play of a replicate: (began, ended) for each process, in seconds of the system's clock,
+#: so that the spells of different processes can be compared.
 Spells = tuple[tuple[float, float], ...]
 
 
@@ -47,11 +47,11 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
     syncs: NDArray[np.float64]  # (checkpoints,)
     epsilon: NDArray[np.float64]  # ε spent on the contents of one party's messages, (checkpoints,)
     spells: Spells = ()
-    metrics: dict[str, NDArray[np.float64]] = {}  # the system's own, (parties, checkpoints)
+    metrics: dict[str, NDArray[np.float64]] = {}  # of the system, (parties, checkpoints)
 
     @property
     def task(self) -> Task:
-        """The replicate that was played."""
+        """The played replicate."""
         return Task(self.system, self.replicate)
 
     @classmethod
@@ -65,14 +65,14 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
     ) -> ReplicateTrace:
         """Make an empty trace, which :meth:`record` fills.
 
-        ``metrics`` are the names of the system's own measurements.
+        ``metrics`` are the names of the system's further measurements.
         """
         count = len(rounds)
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(PER_PARTY, (parties, count))
         shapes |= dict.fromkeys(PER_GROUP, (count,))
         arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in shapes.items()}
-        own = {name: np.zeros((parties, count)) for name in metrics}
-        return cls(system, replicate, rounds, **arrays, metrics=own)
+        more = {name: np.zeros((parties, count)) for name in metrics}
+        return cls(system, replicate, rounds, **arrays, metrics=more)
 
     @classmethod
     def of(
@@ -83,15 +83,15 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         arrays: Mapping[str, NDArray[np.float64]],
         spells: Spells,
     ) -> ReplicateTrace:
-        """Make a trace from saved ``arrays``, which are those of :meth:`arrays`."""
+        """Make a trace from saved ``arrays``, which :meth:`arrays` returned."""
         common: dict[str, Any] = {name: arrays[name] for name in TRACED}
-        own = {n.removeprefix(_OWN): a for n, a in arrays.items() if n.startswith(_OWN)}
-        return cls(system, replicate, rounds, **common, spells=spells, metrics=own)
+        more = {n.removeprefix(_METRIC): a for n, a in arrays.items() if n.startswith(_METRIC)}
+        return cls(system, replicate, rounds, **common, spells=spells, metrics=more)
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return all measurements by name; the system's own begin with ``metrics.``."""
-        own = {f"{_OWN}{name}": values for name, values in self.metrics.items()}
-        return {name: getattr(self, name) for name in TRACED} | own
+        """Return all measurements by name; names of metrics begin with ``metrics.``."""
+        more = {f"{_METRIC}{name}": values for name, values in self.metrics.items()}
+        return {name: getattr(self, name) for name in TRACED} | more
 
     def record(self, position: int, simulation: Simulation) -> None:
         """Record the state of ``simulation`` at the checkpoint with index ``position``."""
@@ -104,7 +104,7 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
             values[:, position] = metrics[name]
 
     def row(self, position: int, regret_is_known: bool) -> Row:
-        """Return what is recorded at the checkpoint with index ``position``, parties together."""
+        """Return the record at the checkpoint with index ``position``, summed over parties."""
         regret, reward = (float(getattr(self, name)[:, position].sum()) for name in PER_PARTY)
         group = (float(getattr(self, name)[position]) for name in PER_GROUP)
         known = regret if regret_is_known else math.nan

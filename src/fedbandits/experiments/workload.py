@@ -1,7 +1,7 @@
 """The work of a run or a sweep: its points, and the units that are played for them.
 
-A run is a sweep of one point. It has one unit. A sweep plays every system once for all points that
-have it in the same environment.
+A run is a sweep of one point, and has one unit. A sweep plays a system once for all points with the
+same system in the same environment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fedbandits.settings.sweeps import Point, Sweep, in_words
 from fedbandits.systems import Plan, find_system
 from fedbandits.systems.variants import effective
 
-#: Letters of a digest that tell units apart: 80 bits.
+#: Letters of the digest of a unit: 80 bits.
 _LETTERS = 20
 _NAME = "unit"
 
@@ -28,15 +28,15 @@ Place = tuple[int, int]
 
 
 class Unit(NamedTuple):
-    """Systems that are played under one configuration, and have one folder of checkpoints."""
+    """Systems that are played with one configuration, and share a folder of checkpoints."""
 
-    #: Names all that the results of a sweep's unit depend on: environment, rounds, seed,
-    #: replicates, checkpoints, and the settings of the system that change anything. Empty for the
-    #: unit of a run.
+    #: Digest of everything that determines the results of a sweep's unit: environment, rounds,
+    #: seed, replicates, checkpoints, and the effective settings of the system. Empty for the unit
+    #: of a run.
     digest: str
-    experiment: Experiment  # an experiment with these systems alone
+    experiment: Experiment  # with these systems alone
     plans: tuple[Plan, ...]  # the plan of each system
-    #: For each system, the points and systems whose results these are.
+    #: For each system, the points and systems with these results.
     places: tuple[tuple[Place, ...], ...]
 
     @property
@@ -45,7 +45,7 @@ class Unit(NamedTuple):
         return {point for of_system in self.places for point, _ in of_system}
 
     def tasks(self) -> list[Task]:
-        """Return all replicates; an interrupted run of them has compared all systems."""
+        """Return all replicates, ordered so that an interrupted run compares all systems."""
         return [
             Task(system, replicate)
             for replicate in range(self.experiment.replicates)
@@ -54,17 +54,17 @@ class Unit(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """All that a run or a sweep plays."""
+    """The workload of a run or a sweep."""
 
     sweep: Sweep  # the experiment and its swept keys; a run has none
     points: tuple[Point, ...]  # the experiments, one for each combination of values
-    units: tuple[Unit, ...]  # what is played for them
+    units: tuple[Unit, ...]  # the units that are played for the points
 
     @classmethod
     def of_run(cls, experiment: Experiment, plans: tuple[Plan, ...] = ()) -> Workload:
         """Make the workload of a run, from the plan of each system.
 
-        Plans may be left out if nothing is to be played.
+        Plans may be left out if the run is not played.
         """
         places = tuple(((0, system),) for system in range(len(experiment.systems)))
         unit = Unit("", experiment, plans, places)
@@ -77,7 +77,7 @@ class Workload(NamedTuple):
         Raises
         ------
         ConfigError, DataError
-            If a point cannot be run, with its values and the key.
+            If a point cannot be run; the message has its values and the key.
         """
         if not sweep.axes:
             return cls.of_run(sweep.experiment, tuple(sweep.experiment.check()))
@@ -102,20 +102,20 @@ class Workload(NamedTuple):
 
     @property
     def named(self) -> str:
-        """The digests of all units, as text; with other data they are different."""
+        """The digests of all units, as text, which is different for other data."""
         return " ".join(unit.digest for unit in self.units)
 
 
 def units_of(points: Iterable[Point]) -> tuple[Unit, ...]:
     """Find the units of a sweep's points, in their order.
 
-    Two systems are one unit if all that their simulations depend on is equal. Systems that add no
-    noise, for instance, do not depend on a budget.
+    Two systems are one unit if their simulations depend on equal settings. Systems without noise,
+    for instance, do not depend on a budget.
 
     Raises
     ------
     ConfigError, DataError
-        If a point cannot be run, with its values and the key.
+        If a point cannot be run; the message has its values and the key.
     """
     units: dict[str, Unit] = {}
     for number, point in enumerate(points):
@@ -132,7 +132,7 @@ def units_of(points: Iterable[Point]) -> tuple[Unit, ...]:
 
 
 def _unit(experiment: Experiment, variant: Variant, plan: Plan) -> Unit:
-    """Make the unit of one system, not yet with a place."""
+    """Make the unit of one system, without places."""
     config = effective(variant.config)
     played = Variant(variant.preset, _NAME, variant.system, config)
     alone = msgspec.structs.replace(experiment, name=_NAME, systems=(played,), best_alone="")

@@ -32,7 +32,7 @@ from fedbandits.recording.recording import (
 from fedbandits.settings.experiment import Variant, system
 from fedbandits.systems import System, find_system
 from fedbandits.systems.base import PartiesReplicate, Plan
-from fedbandits.systems.guide import Found, Guide
+from fedbandits.systems.guide import Guide
 from fedbandits.systems.simulated import plan_in
 
 #: Most entries of a list, and most bytes, that are shown.
@@ -54,7 +54,10 @@ def shown(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"bytes": len(value), "hex": value[:MOST].hex()}
     if isinstance(value, np.ndarray):
-        return {"shape": list(value.shape), "begin": [shown(v) for v in _first_entries(value)]}
+        return {
+            "shape": list(value.shape),
+            "begin": list(map(shown, value.ravel()[:MOST].tolist())),
+        }
     if isinstance(value, np.generic):
         return shown(value.item())
     if isinstance(value, msgspec.Struct):
@@ -75,23 +78,17 @@ def fields_of(value: msgspec.Struct) -> dict[str, Any]:
     return {name: shown(getattr(value, name)) for name in names}
 
 
-def _first_entries(array: Any) -> list[Any]:
-    first: list[Any] = array.ravel()[:MOST].tolist()
-    return first
-
-
 def _shown_list(values: list[Any]) -> list[Any]:
     entries = [shown(value) for value in values[:MOST]]
     return [*entries, f"and {len(values) - MOST} more"] if len(values) > MOST else entries
 
 
 def _shown_table(values: dict[Any, Any]) -> dict[str, Any]:
-    entries = {_shown_key(key): shown(value) for key, value in islice(values.items(), MOST)}
+    entries = {
+        key[:MOST].hex() if isinstance(key, bytes) else str(key): shown(value)
+        for key, value in islice(values.items(), MOST)
+    }
     return entries | {"more": len(values) - MOST} if len(values) > MOST else entries
-
-
-def _shown_key(key: Any) -> str:
-    return key[:MOST].hex() if isinstance(key, bytes) else str(key)
 
 
 def sentence(happened: Happened, guide: Guide) -> str:
@@ -289,7 +286,7 @@ def record(
         parties=tuple(recorder.parties),
         steps=tuple(recorder.steps),
         pseudocode=_code(guide, roles, run),
-        sight=_sight(findings),
+        sight=Sight(findings.who, findings.table) if findings and findings.table else None,
         attack=findings.text if findings else None,
         cut=recorder.is_full,
     )
@@ -321,7 +318,3 @@ def _code(guide: Guide, roles: Roles, run: PartiesReplicate) -> dict[str, tuple[
         )
         for role, lines in guide.pseudocode.items()
     }
-
-
-def _sight(findings: Found | None) -> Sight | None:
-    return Sight(findings.who, findings.table) if findings and findings.table else None

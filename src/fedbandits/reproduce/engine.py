@@ -1,4 +1,4 @@
-"""The engine of all figures: it plays their tables, draws, and writes their files."""
+"""The engine of all figures: it plays tables of runs, judges, and draws."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def where(rows: Iterable[Row], **values: Any) -> list[Row]:
-    """Return the rows that have these values in these columns."""
+    """Return the rows with these values in these columns."""
     return [row for row in rows if all(row[name] == value for name, value in values.items())]
 
 
@@ -42,36 +42,39 @@ def grouped(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Ro
 
 
 def deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation, which is 0 for a single number."""
+    """Return the standard deviation; 0 for a single number."""
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
 class Verdict(NamedTuple):
-    """The line that a figure ends with: whether what was measured agrees with the paper."""
+    """The last line of a figure: whether its measurements agree with the paper."""
 
-    #: Worked out from what was measured, never typed in. None where the paper has nothing that the
-    #: figure could be held against.
+    #: Computed from measurements, never typed in. None if the paper has no such statement.
     agrees: bool | None
-    why: str  # in numbers: what agrees, or by what it differs, and why
-    #: False where a term of the paper explains the difference, and would not at the paper's scale.
+    why: str  # the agreement or the difference in numbers, with the reason
+    #: False if a term of the paper explains the difference at this scale, but not at the paper's.
     comparable: bool = True
 
     @property
     def line(self) -> str:
-        """The verdict as it is printed."""
+        """The verdict in words."""
         if not self.comparable:
             return f"Not comparable at this scale: {self.why}"
         words = {True: "Agrees", False: "Differs", None: "No verdict"}
         return f"{words[self.agrees]}: {self.why}"
 
 
-def verdict_of(laws: Mapping[str, tuple[bool, str]]) -> Verdict:
-    """Agree where every law of the paper shows; say in numbers which do not.
+class Law(NamedTuple):
+    """A law that the paper states, measured in a figure."""
 
-    A law has a name, whether it holds here, and a sentence with its numbers.
-    """
-    broken = "; ".join(text for holds, text in laws.values() if not holds)
-    shown = "; ".join(text for holds, text in laws.values() if holds)
+    holds: bool
+    text: str  # a sentence with the numbers of the figure
+
+
+def verdict_of(laws: Mapping[str, Law]) -> Verdict:
+    """Agree if every law of the paper holds; name the broken laws in numbers."""
+    broken = "; ".join(law.text for law in laws.values() if not law.holds)
+    shown = "; ".join(law.text for law in laws.values() if law.holds)
     if not broken:
         return Verdict(True, f"{shown}.")
     why = f"the paper says, and it is not so here: {broken}."
@@ -102,33 +105,34 @@ class Measured(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The findings of a reproduction."""
+    """The outcome of a reproduction."""
 
-    rows: Sequence[Row]  # A table, all rows with the same keys
-    plot: Plot  # the figure as the paper draws it, then with our systems in it
-    remarks: Sequence[str]  # what was played, and what is to be seen, a sentence or two each
-    verdict: Verdict  # whether it agrees with the paper
+    rows: Sequence[Row]  # a table, all rows with the same keys
+    plot: Plot  # the figure as the paper draws it, then with our systems
+    remarks: Sequence[str]  # on the runs and their results, a sentence or two each
+    verdict: Verdict  # agreement with the paper
 
 
 class Context:
-    """The folder, scale and options of one figure, whose tables it plays.
+    """The folder, scale and options of a figure, with the functions that play its tables.
 
     Parameters
     ----------
     out
-        Folder that the figure's files are put in.
+        Folder of the figure's files.
     full
-        The paper's scale, instead of one that takes minutes.
+        The paper's scale, instead of a scale that takes minutes.
     data
-        Files of data that the figure is to be made from.
+        Files of data for the figure.
     jobs
         Number of replicates that run side by side.
     resume
-        Keep experiments that are complete, continue those that are not.
+        Whether to keep complete experiments, and continue interrupted ones.
     on_event
-        It is called with every event of every run; see :mod:`fedbandits.experiments.events`.
+        A function that is called with every event of every run; see
+        :mod:`fedbandits.experiments.events`.
     stop
-        Ends the figure early once it is set, as Ctrl-C does.
+        A switch that ends the figure early, as Ctrl-C does.
     """
 
     def __init__(
@@ -151,13 +155,13 @@ class Context:
         self._on_event, self._stop = on_event, stop
 
     def played(self, table: Mapping[Key, tuple[str, Experiment]]) -> dict[Key, xr.Dataset]:
-        """Run every experiment of a table; each has the name of its folder."""
+        """Run every experiment of a table, each in the folder of its name."""
         return {key: self.run(name, experiment) for key, (name, experiment) in table.items()}
 
     def run(self, name: str, experiment: Experiment) -> xr.Dataset:
-        """Run an experiment in a folder of its own, or load what an earlier run of it left.
+        """Run an experiment in a folder of its own, or load the complete result of an earlier run.
 
-        If it is interrupted, what is finished is kept for a resumption; StoppedError or
+        After an interruption, finished replicates are kept for a resumption, and StoppedError or
         KeyboardInterrupt is raised.
         """
         folder = self.out / name
@@ -182,10 +186,10 @@ class Context:
     def measured(
         self, table: Mapping[Key, tuple[str, Callable[[int], Any]]], repeats: int
     ) -> dict[Key, list[Any]]:
-        """Take every measurement of a table several times; each has a name and a function.
+        """Take every measurement of a table several times, given by names and functions.
 
-        They are taken in turn: whatever slows the machine down slows all of them down. The function
-        is called with the number of the repetition.
+        Measurements are taken in turn, so that a slow machine slows all of them down. A function is
+        called with the number of the repetition.
         """
         values: dict[Key, list[Any]] = {key: [] for key in table}
         for repeat in range(repeats):
@@ -195,7 +199,7 @@ class Context:
         return values
 
     def measure(self, name: str, measurement: Callable[[], Any]) -> Any:
-        """Take a measurement (what JSON can hold), or look up what an earlier one found."""
+        """Take a measurement of plain values, or read the measurement of an earlier run."""
         file = self.out / "measured" / f"{name}.json"
         if self._resume and file.exists():
             return json.loads(file.read_text(encoding="utf-8"))
@@ -208,17 +212,17 @@ class Context:
 def panels(
     rows: int, columns: int, width: float = 4.6, height: float = 3.6
 ) -> tuple[Plot, list[Axes]]:
-    """Make axes side by side, row by row; sizes are in inches each."""
+    """Make axes side by side, row by row; sizes of each are in inches."""
     plot = Plot(figsize=(width * columns, height * rows), layout="constrained")
     axes: list[Axes] = list(plot.subplots(rows, columns, squeeze=False).ravel())
-    for each in axes:
-        each.grid(alpha=0.25)
-        each.spines[["top", "right"]].set_visible(False)
+    for panel in axes:
+        panel.grid(alpha=0.25)
+        panel.spines[["top", "right"]].set_visible(False)
     return plot, axes
 
 
 def legend_beside(axes: Axes, **options: Any) -> None:
-    """Put the legend to the right of the axes, where it hides no curve."""
+    """Put the legend to the right of the axes, where the legend hides no curve."""
     place = {"frameon": False, "fontsize": 8, "loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
     axes.legend(**place | options)
 
@@ -226,19 +230,19 @@ def legend_beside(axes: Axes, **options: Any) -> None:
 def draw_rows(
     axes: Axes, rows: Sequence[Row], x: str, y: str, error: str, index: int, **look: Any
 ) -> None:
-    """Draw columns of rows over one another, with bars, in the index-th style but for ``look``."""
+    """Draw a column of rows over another, with bars, in the index-th style changed by ``look``."""
     across, up, bars = ([row[name] for row in rows] for name in (x, y, error))
     axes.errorbar(across, up, bars, **(line_style(index) | look))
 
 
 def draw_lines(axes: Axes, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
-    """Draw points joined by lines, a style each."""
+    """Draw points joined by lines, in a style for each line."""
     for index, (label, (x, y)) in enumerate(lines.items()):
         axes.plot(x, y, marker=".", label=label, **line_style(index))
 
 
 def tick_values(axes: Axes, values: Sequence[float], labels: Sequence[str]) -> None:
-    """Make the lower axis logarithmic, with a tick at each value alone."""
+    """Make the lower axis logarithmic, with ticks at these values alone."""
     axes.set_xscale("log")
     axes.set_xticks(values, labels)
     axes.minorticks_off()
@@ -255,8 +259,7 @@ def draw_curves(
 ) -> None:
     """Draw means over rounds with a band of one standard deviation over replicates.
 
-    Curves are by label, (replicate, round); so are styles, so that a system looks alike in all
-    panels.
+    Curves, (replicate, round), and styles are by label, so that a system looks alike in all panels.
     """
     for label, curve in curves.items():
         mean, look = curve.mean("replicate"), styles[label]

@@ -17,8 +17,7 @@ from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.folder import CONFIG, RESULTS, compare_runs, find_runs, read_result
 from fedbandits.experiments.intervals import interval
-from fedbandits.experiments.labels import labels_of
-from fedbandits.experiments.measure import measure
+from fedbandits.experiments.measure import measure_run
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.reference.docstrings import summary_of
 from fedbandits.settings.reference.glossary import TERMS
@@ -163,10 +162,8 @@ def _halves(result: xr.Dataset) -> dict[str, float | None]:
 
     The half-width is None with fewer than 3 replicates.
     """
-    labels, halves = labels_of(result), {}
-    for system, totals in zip(
-        result.system.values, measure(labels.words, labels.decisions, result).totals, strict=True
-    ):
+    halves = {}
+    for system, totals in zip(result.system.values, measure_run(result).totals, strict=True):
         known = totals[np.isfinite(totals)]
         _, half = interval(known[:, None])
         halves[str(system)] = float(half[0]) if np.isfinite(half[0]) else None

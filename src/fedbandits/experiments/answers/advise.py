@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -106,7 +106,8 @@ def advise(
     base = pair_of(experiment, system, playing)
     for trial in trials(base):
         result = sweep(trial.sweep, **playing._asdict())
-        tried = tuple(one for one in _tried(trial.sweep, result) if one.replicates >= _FEWEST)
+        points = (_tried(point, result) for point in trial.sweep.points())
+        tried = tuple(one for one in points if one.replicates >= _FEWEST)
         if tried:
             key = trial.sweep.axes[0].path
             curves.append(Curve(trial.axis, key, tried, trial.left_out))
@@ -203,17 +204,11 @@ def _trial(base: Experiment, axis: Axis, key: str, values: Sequence[Any]) -> Tri
     return Trial(axis, sweep_of(base, {key: fitting}), tuple(reasons))
 
 
-def _tried(swept: Sweep, result: xr.Dataset) -> Iterator[Tried]:
-    name = swept.axes[0].name
-    for point in swept.points():
-        claimed = float(result["claim_epsilon"].isel({name: point.index[0]}).values[0])
-        yield _at(point, point.values[name], claimed, result)
-
-
-def _at(point: Point, value: Any, claimed: float, result: xr.Dataset) -> Tried:
-    """Compare the losses of both systems at one value."""
+def _tried(point: Point, result: xr.Dataset) -> Tried:
+    """Compare the losses of both systems at the value of a point."""
     environment = point.experiment.environment
-    index = dict.fromkeys(point.values, point.index[0])
+    ((name, value),) = point.values.items()
+    index = {name: point.index[0]}
     decisions = decisions_of(environment, point.experiment.rounds)
     measured = measure(environment.words, decisions, at_point(result, index))
     differences = measured.differences(1, 0)
@@ -221,7 +216,7 @@ def _at(point: Point, value: Any, claimed: float, result: xr.Dataset) -> Tried:
     base = float(measured.totals[1][both].mean()) if both.any() else 0.0
     return Tried(
         value=float(value),
-        epsilon=claimed,
+        epsilon=float(result["claim_epsilon"].isel(index).values[0]),
         parties=environment.parties,
         replicates=difference.replicates,
         unit=measured.unit,

@@ -43,7 +43,7 @@ from fedbandits.experiments.folder import read_result
 from fedbandits.experiments.intervals import LEVEL, estimated_difference, paired
 from fedbandits.experiments.labels import attributes, labels_of
 from fedbandits.experiments.log_values import doubts, doubts_said
-from fedbandits.experiments.measure import Measure, measure, with_article
+from fedbandits.experiments.measure import Measure, measure_run, with_article
 from fedbandits.experiments.result import at_point
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.settings.sweeps import Point, in_words
@@ -71,10 +71,9 @@ class ComparedRun(NamedTuple):
     @classmethod
     def of(cls, experiment: Experiment, result: xr.Dataset) -> ComparedRun:
         """Make a run from its experiment and result."""
-        labels = labels_of(result)
-        claims = {label: _claimed(claim) for label, claim in labels.claims.items()}
+        claims = {label: _claimed(claim) for label, claim in labels_of(result).claims.items()}
         several = max(1, sum(claim.is_private for claim in claims.values()))
-        measured = measure(labels.words, labels.decisions, result)
+        measured = measure_run(result)
         syncs = np.asarray(result.syncs.isel(round=-1).values, np.float64)
         rivals = rivals_of(
             measured, _standing(experiment, claims), opponents_in(result.attrs) or ()

@@ -28,10 +28,10 @@ class Backend(Protocol):
     def play(
         self, jobs: list[Job], stream: Stream, stop: Leaving, workers: int | None
     ) -> Generator[tuple[Job, ReplicateTrace], None, None]:
-        """Make ready; then give what each replicate left, in any order, as it is finished.
+        """Compile kernels, then yield each finished replicate with its trace, in any order.
 
-        Ends early once ``stop`` is true, or when closed. Finished replicates are in the
-        checkpoints of their experiment, if there are such.
+        The generator ends early once ``stop`` is true, or when closed. Finished replicates are in
+        the checkpoints of their experiment, if it has a folder.
 
         Parameters
         ----------
@@ -40,17 +40,17 @@ class Backend(Protocol):
         stream, stop
             The stream of events and the stop switch of all jobs.
         workers
-            How many are played at once; by default as many as can be.
+            Number of replicates at once; by default as many as possible.
         """
 
 
 def choose_backend(name: str, scheduler: str | None) -> AbstractContextManager[Backend]:
-    """Choose a backend, which is connected for as long as the context lasts.
+    """Choose a backend, which is connected during the context.
 
     Raises
     ------
     ConfigError
-        For an unknown name, or an address that is missing or has no use.
+        For an unknown name, or an address that is missing or superfluous.
     """
     if name not in _NAMES:
         raise ConfigError(f"backend: given {name!r}, allowed: {', '.join(_NAMES)}")
@@ -58,7 +58,7 @@ def choose_backend(name: str, scheduler: str | None) -> AbstractContextManager[B
         if scheduler is not None:
             raise ConfigError("scheduler: needs --backend dask or ray, which it is the address of")
         return open_local()
-    # Here, not above: a local run must not wait for these imports, nor need the packages.
+    # Here, not above: a local run must not wait for these imports, or need the packages.
     if name == "ray":
         from fedbandits.experiments.backends.on_ray import open_ray
 
@@ -71,7 +71,7 @@ def choose_backend(name: str, scheduler: str | None) -> AbstractContextManager[B
 
 
 class LocalBackend:
-    """Threads of this process."""
+    """Backend of threads in this process."""
 
     def play(
         self, jobs: list[Job], stream: Stream, stop: Leaving, workers: int | None
@@ -87,15 +87,15 @@ class LocalBackend:
 
 @contextmanager
 def open_local() -> Iterator[LocalBackend]:
-    """Open the backend of this process; there is nothing to connect to."""
+    """Open the backend of this process, without a connection."""
     yield LocalBackend()
 
 
 def _one_of_each_kind(experiments: list[Shared]) -> list[Shared]:
-    """Choose experiments that have all presets and kinds of environments of those given.
+    """Choose experiments with all presets and kinds of environments of ``experiments``.
 
-    A sweep has hundreds that need the same ones. What one more kind of part needs beside them is
-    compiled when it is played.
+    A sweep has hundreds of experiments with the same kernels. Kernels of rare parts are compiled
+    when they are played.
     """
     chosen: dict[tuple[str, type], Shared] = {}
     for shared in experiments:
@@ -121,7 +121,7 @@ def _play(
             if trace is not None:
                 yield playing[played], trace
     finally:
-        # After an early end of the loop, workers leave at their next look; they may be saving.
+        # After an early end of the loop, workers leave at their next look, maybe after a save.
         stop.set()
         stream.close()
         pool.shutdown(wait=True, cancel_futures=True)

@@ -1,7 +1,7 @@
 """A cluster that plays replicates: orders go out, traces come back, are checked and saved.
 
 Orders are text and numbers, see :class:`Order`. A worker checks that its program is the same,
-builds the simulation itself, and sends a :class:`~fedbandits.experiments.trace.ReplicateTrace`.
+builds the simulation, and sends a :class:`~fedbandits.experiments.trace.ReplicateTrace`.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.modules import Module, write_modules
 
-#: A file in the folder of checkpoints: a worker that reads the right text there shares the client's
-#: file system.
+#: A file in the folder of checkpoints. A worker that reads the right text in the file shares the
+#: client's file system.
 TOKEN = "token"  # noqa: S105 (no secret)
 #: Packages on whose versions the bits of a result depend.
 _PACKAGES = ("numpy", "numba", "scipy")
-#: Keys whose text is a name, never a file.
+#: Keys with a name, never the path of a file.
 _NAMING = ("name", "label", "preset", "kind", "module", "module_digests")
 
 
 class DataFile(msgspec.Struct, frozen=True):
-    """A file that the experiment reads, which a worker must find with the same content."""
+    """A file that the experiment reads, and workers must have with the same content."""
 
-    keys: tuple[str | int, ...]  # where the configuration names it
+    keys: tuple[str | int, ...]  # place in the configuration
     path: str
     digest: str
 
 
 class Order(msgspec.Struct, frozen=True):
-    """The common part of a run's replicates, as it travels."""
+    """The common settings of a run's replicates, as they travel."""
 
-    identity: dict[str, str]  # what the client is, see :func:`identity`; a worker must be the same
+    identity: dict[str, str]  # of the client and of all workers, see :func:`identity`
     config: str  # the resolved configuration, as TOML
     files: tuple[DataFile, ...]  # data files that the configuration names
-    #: The client's output folder, and what the :data:`TOKEN` file beside it says; empty if there is
-    #: none.
+    #: The client's output folder, and the text of the :data:`TOKEN` file beside it; empty without a
+    #: folder.
     out: str
     token: str
     save_every: float  # seconds between two checkpoints of a replicate
@@ -74,14 +74,14 @@ class Order(msgspec.Struct, frozen=True):
 
 
 def identity() -> dict[str, str]:
-    """Return all that must be equal on two machines for equal results."""
+    """Return the versions that must be equal on two machines for equal results."""
     versions = {name: version(name) for name in _PACKAGES}
     kernels = _compile.results_digest(_compile.PACKAGE)
     return {"fedbandits": __version__, "kernels": kernels} | versions
 
 
 def refuse_stranger(where: str, theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
-    """Refuse a worker that would play something else, and say in a BackendError what differs."""
+    """Refuse a worker of other versions, with a BackendError that names the differences."""
     differing = [key for key in ours if theirs.get(key) != ours[key]]
     if differing:
         listed = ", ".join(f"{key} {theirs.get(key)} instead of {ours[key]}" for key in differing)
@@ -91,7 +91,7 @@ def refuse_stranger(where: str, theirs: Mapping[str, str], ours: Mapping[str, st
 
 
 def data_files(experiment: Experiment) -> tuple[DataFile, ...]:
-    """Find the files that a configuration names, told from other words by a dot or a slash."""
+    """Find the files that a configuration names, by texts with a dot or a slash."""
     return tuple(
         DataFile(keys, str(pathlib.Path(text).resolve()), _digest_of_file(text))
         for keys, text in _texts(experiment.to_table(), ())
@@ -117,8 +117,8 @@ def play(
 ) -> ReplicateTrace | None:
     """Play one replicate of an :class:`Order`, given as plain values.
 
-    Returns None if ``stop`` became true before its end. Errors are of the kind that the same
-    failure has at home, and begin with the name of this machine.
+    Returns None if ``stop`` became true before the end. Errors have the type of the same failure on
+    the client, and begin with the name of this machine.
     """
     where = f"the worker on {socket.gethostname()}"
     refuse_stranger(where, identity(), order["identity"])
@@ -136,24 +136,24 @@ def play(
 def _prepare(
     config: str, files: tuple[DataFile, ...], modules: tuple[Module, ...]
 ) -> tuple[Experiment, Experiment]:
-    """Return the experiment as asked for, and as played here: data loaded, kernels compiled."""
+    """Return the ordered experiment, and the experiment to play, with data and kernels loaded."""
     table = tomllib.loads(config)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fedbandits-modules-") if modules else ".")
-    write_modules(modules, folder)  # it stays as long as the process: code may be compiled later
+    write_modules(modules, folder)  # for the life of the process: code may be compiled later
     asked = Experiment.from_table(table, folder)
     for file in files:
         _refuse_other_data(file)
         holder: Any = table
         for key in file.keys[:-1]:
             holder = holder[key]
-        holder[file.keys[-1]] = file.path  # relative paths mean something else in other folders
+        holder[file.keys[-1]] = file.path  # a relative path would be relative to another folder
     played = Experiment.from_table(table, modules=modules)
     played.check()
     compile_kernels(Shared(played, Stream(), Leaving(), None, 0.0))
     return asked, played
 
 
-#: Environments keep what they have read for as long as the process lives.
+#: Digests of files that environments have read, which they keep for the life of the process.
 _read: dict[str, str] = {}
 
 
@@ -184,16 +184,16 @@ def _shared_folder(order: Order, experiment: Experiment) -> CheckpointFolder | N
 
 #: Seconds that a cluster may take to answer, or to show its first worker.
 ANSWER = 5.0
-#: Seconds that it may be silent, or without any worker, in the middle of a run.
+#: Seconds that a cluster may be silent, or without a worker, during a run.
 PATIENCE = 60.0
 
 
 class Cluster(abc.ABC):
     """Replicates on other machines, one thread each.
 
-    joblib has backends for Dask and Ray, but cannot be used here: with Dask it waits for ever for
-    a replicate whose worker was killed, and plays in this process, unasked, when the cluster has
-    one thread; with Ray it gives nothing back before everything is finished.
+    joblib has backends for Dask and Ray, but does not fit: with Dask, joblib waits for ever for a
+    replicate whose worker was killed, and plays in this process, unasked, if the cluster has one
+    thread. With Ray, joblib returns no replicate before all are finished.
     """
 
     @abc.abstractmethod
@@ -202,13 +202,13 @@ class Cluster(abc.ABC):
 
     @abc.abstractmethod
     def submit(self, order: dict[str, Any], task: Task) -> Any:
-        """Send one replicate; returns a handle, hashable."""
+        """Send one replicate; return a hashable handle."""
 
     @abc.abstractmethod
     def finished(self, handles: list[Any], seconds: float) -> list[Any]:
-        """Return the replicates that have ended, well or badly.
+        """Return the handles of replicates that have ended, with a trace or an error.
 
-        It waits for one no longer than so many seconds.
+        The call waits for the first such replicate at most ``seconds`` seconds.
         """
 
     @abc.abstractmethod
@@ -217,7 +217,7 @@ class Cluster(abc.ABC):
 
     @abc.abstractmethod
     def cancel(self, handles: list[Any]) -> None:
-        """Drop replicates that wait, and tell workers to leave those that they play."""
+        """Drop waiting replicates, and tell workers to leave replicates in play."""
 
     def play(
         self, jobs: list[Job], stream: Stream, stop: Leaving, workers: int | None
@@ -245,8 +245,9 @@ class Cluster(abc.ABC):
             while waiting or flying:
                 slots = self.slots()
                 presence.note(slots)
-                # Twice as many as can be played: no worker waits, few replicates wait in vain.
-                for job in _take(waiting, (workers or 2 * slots) - len(flying)):
+                # Twice as many as slots: no worker waits, and few replicates wait in vain.
+                for _ in range(min((workers or 2 * slots) - len(flying), len(waiting))):
+                    job = waiting.popleft()
                     order = orders[id(job.shared.experiment)]
                     flying[self.submit(order, job.task)] = job
                 if not flying:
@@ -270,7 +271,7 @@ class Cluster(abc.ABC):
 
 
 class _Presence:
-    """A watch on workers, which notices when there have been none for too long."""
+    """A watch on workers, which notices their absence."""
 
     def __init__(self) -> None:
         self._seen = time.monotonic()
@@ -299,13 +300,8 @@ def _order_of(experiment: Experiment, folder: CheckpointFolder | None, save_ever
     return Order(identity(), config, files, out, token, save_every, modules)
 
 
-def _take(waiting: deque[Job], count: int) -> Iterator[Job]:
-    for _ in range(min(count, len(waiting))):
-        yield waiting.popleft()
-
-
 def _checked(trace: Any, experiment: Experiment, task: Task, name: str) -> ReplicateTrace:
-    """Refuse anything but the trace that was asked for."""
+    """Refuse any other object than the ordered trace."""
     rounds = checkpoint_rounds(experiment.rounds, experiment.checkpoints)
     fits = (
         isinstance(trace, ReplicateTrace)
@@ -325,7 +321,7 @@ def missing(package: str) -> BackendError:
 
 
 def unfit(where: str, error: BaseException) -> BackendError:
-    """Make the error for a worker that cannot even read its order."""
+    """Make the error for a worker that cannot read its order."""
     reason = str(error).strip().partition("\n")[0]
     return BackendError(
         f"{where} cannot load this version of fedbandits ({type(error).__name__}: {reason}); "
@@ -334,7 +330,7 @@ def unfit(where: str, error: BaseException) -> BackendError:
 
 
 def died(name: str) -> BackendError:
-    """Make the error for a replicate that no worker survives."""
+    """Make the error for a replicate whose workers all died."""
     return BackendError(
         f"{name}: every worker that played it died (out of memory?); --resume goes on with what "
         "is finished"
@@ -342,6 +338,6 @@ def died(name: str) -> BackendError:
 
 
 def out_of_reach(scheduler: str, error: BaseException) -> BackendError:
-    """Make the error for an address where no cluster answers as expected."""
+    """Make the error for an address without a cluster."""
     reason = str(error).strip().partition("\n")[0] or f"waited {ANSWER:g} seconds"
     return BackendError(f"scheduler: {scheduler} does not answer: {reason}; is it running there?")

@@ -21,18 +21,18 @@ try:
 except ModuleNotFoundError as error:
     raise cluster.missing("dask.distributed") from error
 
-#: What a future is when nothing more will come of it; a lost one is played again.
+#: Statuses of a future that has ended; a lost future is played again.
 _ENDED = ("finished", "error", "cancelled")
 
 
 @contextmanager
 def open_dask(scheduler: str) -> Iterator[DaskCluster]:
-    """Connect to a scheduler, and look at every worker before anything runs.
+    """Connect to a scheduler, and check every worker before the run.
 
     Raises
     ------
     BackendError
-        If there is no scheduler or worker, or a worker would play something else.
+        Without a scheduler or a worker, or if a worker has another version.
     """
     _refuse_silence(scheduler)
     client = distributed.Client(scheduler, timeout=cluster.ANSWER, set_as_default=False)
@@ -41,16 +41,16 @@ def open_dask(scheduler: str) -> Iterator[DaskCluster]:
         _inspect(client)
         yield DaskCluster(client)
     finally:
-        with suppress(OSError):  # a scheduler that is gone needs no farewell
+        with suppress(OSError):  # the scheduler may be gone
             client.close(timeout=cluster.ANSWER)
 
 
 def _refuse_silence(scheduler: str) -> None:
-    """Refuse an address that does not greet; a client would wait for it for ever."""
+    """Refuse an address without a greeting, for which a client would wait for ever."""
     with ThreadPoolExecutor(1) as worker:  # this thread may have an event loop already
         try:
             worker.submit(lambda: asyncio.run(_greet(scheduler))).result()
-        except Exception as error:  # what is no scheduler may send anything
+        except Exception as error:  # other servers may send any answer
             raise cluster.out_of_reach(scheduler, error) from None
 
 
@@ -79,7 +79,7 @@ def _inspect(client: Any) -> None:
         raise BackendError(f"scheduler: a worker has not answered for {patience:g} s") from None
     for worker, answer in answers.items():
         if isinstance(answer, OSError):
-            continue  # it has just left; a later worker is checked with its first replicate
+            continue  # the worker has just left; later workers are checked with a replicate
         if isinstance(answer, Exception):
             raise cluster.unfit(f"the worker {worker}", answer)
         refuse_stranger(f"the worker {worker}", answer, ours)
@@ -137,7 +137,7 @@ def _play(order: Mapping[str, Any], system: int, replicate: int) -> ReplicateTra
 
 
 class _Unwanted(Stop):
-    """A stop that is set once a task was cancelled, or its client is gone."""
+    """A stop that is set once its task is cancelled, or the client is gone."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -26,14 +26,14 @@ _START = 120.0
 
 @contextmanager
 def open_ray(scheduler: str | None) -> Iterator[RayCluster]:
-    """Connect to a cluster, or start one on this machine; look at every node before anything runs.
+    """Connect to a cluster, or start one on this machine; check every node before the run.
 
-    A connection that this process has already is used, and left open.
+    An open connection of this process is used, and left open.
 
     Raises
     ------
     BackendError
-        If there is no cluster at the address, or a node would play something else.
+        Without a cluster at the address, or if a node has another version.
     """
     ours = not ray.is_initialized()
     if ours:
@@ -49,7 +49,7 @@ def open_ray(scheduler: str | None) -> Iterator[RayCluster]:
 def _connect(scheduler: str | None) -> None:
     if scheduler is not None and ":" in scheduler:
         _refuse_silence(scheduler)
-    # Ray reports the use of clusters that it starts to its makers, unless told not to.
+    # Without this variable, Ray reports the use of clusters that it starts to its makers.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray.init(address=scheduler, logging_level=logging.ERROR, log_to_driver=False)
@@ -58,7 +58,7 @@ def _connect(scheduler: str | None) -> None:
 
 
 def _refuse_silence(address: str) -> None:
-    """Refuse an address without a listening process; Ray would wait a minute."""
+    """Refuse an address without a listening process, for which Ray would wait a minute."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=cluster.ANSWER).close()

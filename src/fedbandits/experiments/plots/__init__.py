@@ -1,14 +1,15 @@
-"""Plots of a result: regret, reward, syncs and ε over rounds; theorems beside what was measured.
+"""Plots of a result: regret, reward, syncs and ε over rounds; theorems beside measurements.
 
 Each function takes the ``result`` of a run, and returns matplotlib axes, which
-``axes.figure.savefig(path)`` saves. What a plot must know is in the result. All of them take:
+``axes.figure.savefig(path)`` saves. The result has all facts of a plot. All functions take:
 
-* ``axes``: what to draw on. By default axes of a new figure.
+* ``axes``: the axes to draw on. By default axes of a new figure.
 * ``size``, ``font_size``: width and height of a new figure, in inches; size of text, in points.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -45,6 +46,8 @@ def draw_plots(
         add("epsilon", epsilon)
     add("syncs", syncs)
     theorems = partial(draw_theory, result=result, bounds=bounds, look=look)
-    abouts = dict.fromkeys(bound.quantity for each in bounds.values() for bound in each)
-    drawings += [(f"theory-{about}", partial(theorems, quantity=about)) for about in abouts]
+    drawings += [
+        (f"theory-{quantity}", partial(theorems, quantity=quantity))
+        for quantity in dict.fromkeys(b.quantity for b in itertools.chain(*bounds.values()))
+    ]
     return {name: picture(draw, look) for name, draw in drawings}

@@ -1,7 +1,8 @@
-"""Bounds from theorems: compared with what a run measured, and drawn beside it."""
+"""Bounds from theorems: compared with the measurements of a run, and drawn beside them."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from fedbandits.experiments.plots.style import (
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems.theory import Bound, Quantity
 
-#: What came of a bound: it held and says something; it says nothing; the run went above it; or
+#: Verdicts on a bound: it holds; it is larger than anything possible; the run exceeds the bound; or
 #: numbers are missing.
 BoundVerdict = Literal["holds", "vacuous", "exceeded", "unknown"]
 
@@ -33,19 +34,19 @@ BoundVerdict = Literal["holds", "vacuous", "exceeded", "unknown"]
 class BoundCheck(NamedTuple):
     """A bound beside a run."""
 
-    label: str  # the system's label
-    bound: Bound  # what is promised
+    label: str  # label of the system
+    bound: Bound  # the bound of a theorem
     limit: float  # the bound at the end of the run
     #: The largest of all replicates at the end; their mean for a bound on an expectation.
     measured: float
-    #: ``exceeded`` if the run was above the bound at some checkpoint; else ``vacuous`` if nothing
-    #: that can be played would be; else ``holds``. Where the bound ``departs``, that is what was
-    #: seen, and not what was promised.
+    #: ``exceeded`` if the run was above the bound at some checkpoint; else ``vacuous`` if no play
+    #: could exceed the bound; else ``holds``. If the bound ``departs``, a condition of the theorem
+    #: is not met, and the verdict is an observation.
     verdict: BoundVerdict
 
 
 def measured_curve(result: xr.Dataset, label: str, bound: Bound) -> Floats:
-    """Return the curve that a bound is on, (checkpoints,): the largest replicate, or the mean."""
+    """Return the curve of a bound, (checkpoints,): of the largest replicate, or the mean."""
     curve = result[bound.quantity].sel(system=label)
     if "party" in curve.dims:
         curve = curve.sum("party", skipna=False)
@@ -60,12 +61,12 @@ def measured_curve(result: xr.Dataset, label: str, bound: Bound) -> Floats:
 def compare(result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]]) -> list[BoundCheck]:
     """Compare all bounds of all systems, by label, with a run's results.
 
-    A bound is left out where the run is shorter than what it is about.
+    A bound is left out if it begins after the end of the run.
     """
     rounds = np.asarray(result["round"].values, dtype=np.float64)
     checks = []
-    for label, of_one in bounds.items():
-        for bound in of_one:
+    for label, of_system in bounds.items():
+        for bound in of_system:
             about = rounds >= bound.since
             if not about.any():
                 continue
@@ -89,9 +90,9 @@ def theory(
     size: tuple[float, float] = Look().size,
     font_size: float = Look().font_size,
 ) -> Axes:
-    """Draw what was measured, solid, and what theorems promise, dashed; both of all parties.
+    """Draw measurements, solid, and bounds of theorems, dashed, both of all parties.
 
-    Dotted is the most that could be, whatever is played. A dashed line above it promises nothing.
+    The dotted line is the most that any play can have. A dashed line above it promises nothing.
 
     The theorems are about a ``quantity``: ``regret``, ``syncs`` or ``messages``.
     :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
@@ -99,12 +100,12 @@ def theory(
     Raises
     ------
     DataError
-        If no theorem is known for the quantity and these systems.
+        Without a theorem about the quantity for these systems.
     """
     labels_of(result)
-    # Code that the configuration names is not run: who draws a result need not trust it.
+    # Code that the configuration names is not run, so that a result need not be trusted.
     bounds = Experiment.from_table(tomllib.loads(result.attrs["config"]), modules=()).bounds()
-    if not any(bound.quantity == quantity for each in bounds.values() for bound in each):
+    if not any(bound.quantity == quantity for bound in itertools.chain(*bounds.values())):
         raise DataError(f"quantity: given {quantity}, of which no theorem speaks here")
     axes, look = own_axes(axes, size, font_size)
     return draw_theory(axes, result, bounds, quantity, look)
@@ -129,14 +130,14 @@ def draw_theory(
 def draw_bounds(
     axes: Axes, result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]], quantity: Quantity
 ) -> None:
-    """Draw what was measured, solid, and what theorems promise, dashed.
+    """Draw measurements, solid, and bounds of theorems, dashed.
 
-    Dotted: the most that could be, whatever is played. A dashed line above it promises nothing.
+    The dotted line is the most that any play can have. A dashed line above it promises nothing.
     """
     rounds = result["round"].values.astype(np.float64)
     largest = []
-    for index, (label, of_one) in enumerate(bounds.items()):
-        mine = [bound for bound in of_one if bound.quantity == quantity]
+    for index, (label, of_system) in enumerate(bounds.items()):
+        mine = [bound for bound in of_system if bound.quantity == quantity]
         look = line_style(index) | {"linestyle": "-"}
         for number, bound in enumerate(mine):
             shown = rounds >= bound.since
@@ -147,7 +148,7 @@ def draw_bounds(
             dashes = look | {"linestyle": "--" if number == 0 else "-.", "linewidth": 1.4}
             axes.plot(rounds[shown], bound.at(rounds[shown]), label=f"{label}: {name}", **dashes)
             largest.append(bound.largest)
-    most = max((each for each in largest if math.isfinite(each)), default=None)
+    most = max(filter(math.isfinite, largest), default=None)
     if most is not None:
         axes.plot(rounds, most * rounds, ":", color="black", label="the most that can be")
     axes.set_xscale("log")

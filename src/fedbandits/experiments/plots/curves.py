@@ -36,10 +36,10 @@ from fedbandits.experiments.plots.style import (
 
 Scale = Literal["linear", "log"]
 
-#: Beyond this ratio of final heights, the lowest curves of linear axes lie on the ground: those of
-#: regret, and those of syncs.
+#: Largest ratio of final heights for linear axes, of regret and of syncs: beyond, the lowest curves
+#: would lie on the ground.
 _WIDEST, _WIDEST_SYNCS = 40.0, 60.0
-#: A line that ends so many times as high as all others leaves the picture, so that they are seen.
+#: A line that ends ``FAR`` times as high as all others leaves the picture, with this room for them.
 FAR, ROOM = 3.0, 1.25
 
 
@@ -63,7 +63,7 @@ def regret(
     Raises
     ------
     DataError
-        If the regret is not known, as of a log.
+        If the regret is not known, as on a log.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def reward(
 ) -> Axes:
     """Draw the mean reward of all decisions so far: a line for each system, with a 95% band.
 
-    Of a log it is the doubly robust estimate, and bands are for the chance of the log.
+    On a log, lines are doubly robust estimates, and bands are for the chance of the log.
     :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
     """
     lines = reward_lines(result)
@@ -142,25 +142,25 @@ def _draw_lines(
 
 
 def _far_above(curves: list[SystemLine]) -> tuple[float, str] | None:
-    """Return where axes end below a line that is far above all others, and what is said of it."""
+    """Return the end of the axes below a line far above all others, and a note on the line."""
     known = sorted(
         (curve for curve in curves if np.isfinite(curve.mean[-1])), key=lambda c: -c.mean[-1]
     )
     if len(known) < 3 or not known[0].mean[-1] > FAR * known[1].mean[-1] > 0.0:
         return None
     highest = max(float(np.nanmax(curve.mean + np.nan_to_num(curve.half))) for curve in known[1:])
-    said = f"{known[0].label} leaves the picture; it ends at {known[0].mean[-1]:.3g}"
-    return ROOM * highest, said
+    note = f"{known[0].label} leaves the picture; it ends at {known[0].mean[-1]:.3g}"
+    return ROOM * highest, note
 
 
 def _heights(curves: list[SystemLine], scale: Scale) -> tuple[float, float]:
-    """Return where the plot begins, and the height of its highest line."""
+    """Return the lower end of the plot, and the height of its highest line."""
     means = np.concatenate([curve.mean for curve in curves])
     means = means[np.isfinite(means)]
     high = float(means.max(initial=0.0))
     if scale == "linear":
         return min(0.0, float(means.min(initial=0.0))), high
-    # A band may reach below: then it leaves the plot. Its end at 0 has no place on such axes.
+    # A band may leave the plot at the bottom: logarithmic axes have no 0.
     return float(means[means > 0.0].min()) / 2.0, high
 
 
@@ -176,7 +176,7 @@ def _as_drawn(
 def _draw_spread(
     axes: Axes, rounds: Floats, curve: SystemLine, band: dict[str, Any], floor: float | None
 ) -> None:
-    """Draw the band; with few replicates draw each of them, if there are several."""
+    """Draw the band; with few replicates, draw each replicate."""
     if np.isfinite(curve.half).any():
         low = curve.mean - curve.half
         low = low if floor is None else np.maximum(low, floor * 1e-3)
@@ -187,7 +187,7 @@ def _draw_spread(
 
 
 def _spread_notes(curves: list[SystemLine]) -> list[str]:
-    """Say what bands and thin lines are."""
+    """Explain bands and thin lines."""
     counts = sorted({len(curve.runs) for curve in curves})
     shown = " to ".join(f"{count}" for count in dict.fromkeys((counts[0], counts[-1])))
     if counts[0] >= FEWEST:
@@ -204,7 +204,7 @@ def syncs(
     size: tuple[float, float] = Look().size,
     font_size: float = Look().font_size,
 ) -> Axes:
-    """Draw how often parties have exchanged what they learned: means over replicates.
+    """Draw the number of syncs so far: means over replicates.
 
     :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
     """
@@ -228,7 +228,7 @@ def syncs(
     return finish(axes, look, [entries[i] for i in order], notes(groups, names))
 
 
-#: Share of the height that finite values have, and the strip above it that infinity has.
+#: Share of the height for finite values, and the lower end of the strip for infinity.
 _FINITE, _STRIP = 0.8, 0.86
 _CONTENTS = "dashed thinly: contents alone, as if everybody might know when messages are sent"
 
@@ -236,10 +236,10 @@ _CONTENTS = "dashed thinly: contents alone, as if everybody might know when mess
 class Spent(NamedTuple):
     """The ε that one system spends over rounds."""
 
-    #: The system's place and label.
+    #: Number and label of the system.
     number: int
     label: str
-    #: (points,): ε of everything that leaves one party, and of contents alone: the largest of all
+    #: (points,): ε of everything that leaves one party, and of contents alone, the largest over
     #: replicates.
     accounted: Floats
     contents: Floats
@@ -251,7 +251,7 @@ class Spent(NamedTuple):
 
     @property
     def has_finite_contents(self) -> bool:
-        """True if contents alone have a price."""
+        """True if contents alone have a finite price above 0."""
         return bool(np.isfinite(self.contents).all() and (self.contents > 0.0).any())
 
 
@@ -262,47 +262,47 @@ def epsilon(
     size: tuple[float, float] = Look().size,
     font_size: float = Look().font_size,
 ) -> Axes:
-    """Draw the ε accounted over rounds; systems without a finite ε stand at infinity, on top.
+    """Draw the accounted ε over rounds; systems without a finite ε stand at infinity, on top.
 
-    Of those, a dashed line shows the ε of contents alone, if that is finite. It would hold if
+    Below infinity, a dashed line shows the ε of contents alone, if that is finite. It would hold if
     everybody might know when messages are sent. Encryption has no ε, and is named beside the plot.
     :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
     """
     labels = labels_of(result)
     axes, look = own_axes(axes, size, font_size)
     rounds, spent = result["round"].values, list(_spent(result))
-    beyond = [each for each in spent if each.is_infinite]
-    finite = [each for each in spent if not each.is_infinite]
+    beyond = [system for system in spent if system.is_infinite]
+    finite = [system for system in spent if not system.is_infinite]
     highest = _set_heights(axes, spent, bool(beyond))
     entries: list[Artist] = [*_draw_infinite(axes, rounds, beyond, look)]
-    groups = coinciding([each.accounted for each in finite], 0.0, highest)
+    groups = coinciding([system.accounted for system in finite], 0.0, highest)
     entries += _draw_finite(axes, rounds, finite, groups)
     axes.set_ylabel(f"ε so far, of one {labels.words.party}")
     logarithmic_rounds(axes, rounds)
     encrypted = [str(name) for name in result.system.values if labels.is_encrypted(str(name))]
-    sentences = notes(groups, [each.label for each in finite])
-    sentences += [_CONTENTS] if any(each.has_finite_contents for each in beyond) else []
+    sentences = notes(groups, [system.label for system in finite])
+    sentences += [_CONTENTS] if any(system.has_finite_contents for system in beyond) else []
     sentences += [f"{name}: encrypted, no ε" for name in encrypted]
     return finish(axes, look, entries, sentences)
 
 
 def has_epsilon(result: xr.Dataset) -> bool:
-    """Return whether any system spends some ε, so that there is something to draw."""
+    """Return whether any system spends some ε."""
     return bool((result.epsilon > 0.0).any())
 
 
 def _spent(result: xr.Dataset) -> Iterator[Spent]:
-    """Find all systems that have an ε and a finished replicate."""
+    """Find all systems with an ε and a finished replicate."""
     for number, system in enumerate(result.system.values):
         mine = result.sel(system=system).dropna("replicate", how="all", subset=["epsilon"])
         if mine.sizes["replicate"]:
             largest = (mine[name].max("replicate") for name in ("epsilon", "epsilon_contents"))
-            yield Spent(number, str(system), *(np.asarray(each.values) for each in largest))
+            yield Spent(number, str(system), *(np.asarray(values) for values in largest))
 
 
 def _set_heights(axes: Axes, spent: Sequence[Spent], leaves_room: bool) -> float:
     """Set the scale of the axis, and return its upper end: finite values stay below infinity."""
-    numbers = [values for each in spent for values in (each.accounted, each.contents)]
+    numbers = [values for system in spent for values in (system.accounted, system.contents)]
     largest = max((float(v[np.isfinite(v)].max(initial=0.0)) for v in numbers), default=0.0)
     ticks = [float(tick) for tick in MaxNLocator(5).tick_values(0.0, largest)] if largest else [0.0]
     highest = (largest or 1.0) / (_FINITE if leaves_room else 0.95)
@@ -314,7 +314,7 @@ def _set_heights(axes: Axes, spent: Sequence[Spent], leaves_room: bool) -> float
 def _draw_infinite(
     axes: Axes, rounds: Floats, beyond: Sequence[Spent], look: Look
 ) -> Iterator[Artist]:
-    """Draw a strip at the upper edge with a line for each; contents dashed, far below."""
+    """Draw a strip at the upper edge with a line for each system, and contents dashed below."""
     if not beyond:
         return
     height = 1.0 - _STRIP
@@ -327,36 +327,36 @@ def _draw_infinite(
         -0.015, _STRIP + height / 2, "∞", transform=axes.transAxes, ha="right", va="center",
         fontsize=look.font_size * 1.3,
     )  # fmt: skip
-    for place, each in enumerate(beyond):
-        style = line_style(each.number) | {"linewidth": 2.2}
-        since = rounds[np.isposinf(each.accounted)]
+    for place, system in enumerate(beyond):
+        style = line_style(system.number) | {"linewidth": 2.2}
+        since = rounds[np.isposinf(system.accounted)]
         at = 1.0 - height * (place + 1) / (len(beyond) + 1)
         (line,) = axes.plot(
             [since[0], rounds[-1]], [at, at], transform=axes.get_xaxis_transform(),
-            label=_spent_label(each), **style,
+            label=_spent_label(system), **style,
         )  # fmt: skip
-        if each.has_finite_contents:
+        if system.has_finite_contents:
             style |= {"linestyle": (0, (2.0, 2.0)), "linewidth": 1.2}
-            axes.plot(rounds, each.contents, drawstyle="steps-post", alpha=0.8, **style)
+            axes.plot(rounds, system.contents, drawstyle="steps-post", alpha=0.8, **style)
         yield line
 
 
-def _spent_label(each: Spent) -> str:
-    if not each.has_finite_contents:
-        return f"{each.label}: ∞, no finite ε"
-    return f"{each.label}: ∞, no finite ε (contents alone: {each.contents[-1]:.3g})"
+def _spent_label(system: Spent) -> str:
+    if not system.has_finite_contents:
+        return f"{system.label}: ∞, no finite ε"
+    return f"{system.label}: ∞, no finite ε (contents alone: {system.contents[-1]:.3g})"
 
 
 def _draw_finite(
     axes: Axes, rounds: Floats, finite: Sequence[Spent], groups: Sequence[Sequence[int]]
 ) -> list[Artist]:
-    """Draw a line for each; those with the largest ε come first in the legend."""
+    """Draw a line for each system; the largest ε comes first in the legend."""
     styles, entries = looks(groups), list[Artist]()
-    for place, each in enumerate(finite):
-        style = styles[place] | {"color": line_style(each.number)["color"]}
-        label = f"{each.label}: {each.accounted[-1]:.3g}"
+    for place, system in enumerate(finite):
+        style = styles[place] | {"color": line_style(system.number)["color"]}
+        label = f"{system.label}: {system.accounted[-1]:.3g}"
         (line,) = axes.plot(
-            rounds, each.accounted, drawstyle="steps-post", label=label, clip_on=False, **style
+            rounds, system.accounted, drawstyle="steps-post", label=label, clip_on=False, **style
         )
         entries.append(line)
     order = sorted(range(len(finite)), key=lambda i: -finite[i].accounted[-1])

@@ -1,4 +1,4 @@
-"""The look of plots: colours, sizes, axes, a legend that never covers a line; and their images."""
+"""The look of plots: colours, sizes, axes, a legend beside the lines; and their images."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from matplotlib.lines import Line2D
 
 from fedbandits._typing import Floats
 
-#: Okabe & Ito (2008): told apart by people with any kind of colour vision.
+#: Okabe & Ito (2008): distinct for all kinds of colour vision.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 _STYLES = ("-", "--", "-.", ":")
 _NOTE = "#444444"
-#: Characters of a line of the legend.
+#: Most characters of a line of the legend.
 _LABEL_WIDTH = 26
-#: Inches that a line of text takes, for each point of its size.
+#: Height of a line of text in inches, for each point of its size.
 _LINE_HEIGHT = 1.45 / 72.0
 _DOTS_PER_INCH = 130
 
@@ -41,14 +41,14 @@ def line_style(index: int) -> dict[str, Any]:
     return {
         "color": _COLOURS[index % len(_COLOURS)],
         "linestyle": _STYLES[index // len(_COLOURS) % len(_STYLES)],
-        "linewidth": max(1.4, 3.0 - 0.5 * index),  # lines that coincide all show
+        "linewidth": max(1.4, 3.0 - 0.5 * index),  # so that coinciding lines all show
     }
 
 
 def own_axes(axes: Axes | None, size: tuple[float, float], font_size: float) -> tuple[Axes, Look]:
-    """Return the given axes, or those of a new figure of their own, and their look."""
-    own = axes or Figure(figsize=size, layout="constrained").add_subplot()
-    return own, Look(size, font_size)
+    """Return the given axes, or the axes of a new figure, and their look."""
+    drawn = axes or Figure(figsize=size, layout="constrained").add_subplot()
+    return drawn, Look(size, font_size)
 
 
 def logarithmic_rounds(axes: Axes, rounds: Floats) -> None:
@@ -91,7 +91,7 @@ def finish(axes: Axes, look: Look, entries: Sequence[Artist], notes: Sequence[st
 
 
 def _make_room(axes: Axes, look: Look, lines: int) -> None:
-    """Make a plot of its own higher where its legend is."""
+    """Make a figure of its own higher if its legend is higher."""
     figure = axes.figure
     needed = (lines + 4) * look.font_size * _LINE_HEIGHT
     if isinstance(figure, Figure) and len(figure.axes) == 1 and needed > figure.get_figheight():
@@ -99,11 +99,11 @@ def _make_room(axes: Axes, look: Look, lines: int) -> None:
 
 
 def _folded(text: str) -> str:
-    """Fold text into lines; none of it is cut."""
+    """Fold text into lines, without a cut."""
     return textwrap.fill(text, _LABEL_WIDTH, break_on_hyphens=False)
 
 
-#: Curves nearer than this share of the height of a plot are drawn as one.
+#: Curves that are nearer than this share of the height of a plot share a line.
 _NEAR = 0.004
 #: Length of a dash, in line widths.
 _DASH = 3.5
@@ -111,7 +111,7 @@ _WIDTH = 1.8
 
 
 def coinciding(curves: Sequence[Floats], low: float, high: float) -> list[tuple[int, ...]]:
-    """Group the numbers of curves; those of a group cannot be told apart.
+    """Group the numbers of curves that cannot be told apart in a plot.
 
     A curve is an array of heights; NaN in both is no difference. The plot reaches from ``low`` to
     ``high``.
@@ -130,7 +130,7 @@ def coinciding(curves: Sequence[Floats], low: float, high: float) -> list[tuple[
 
 
 def looks(groups: Sequence[Sequence[int]]) -> dict[int, dict[str, Any]]:
-    """Return the look of every curve; those of one group share a line, a dash each in turn."""
+    """Return the look of every curve; curves of a group share a line, a dash each in turn."""
     styles = {}
     for group in groups:
         for turn, number in enumerate(group):
@@ -144,7 +144,7 @@ def looks(groups: Sequence[Sequence[int]]) -> dict[int, dict[str, Any]]:
 
 
 def notes(groups: Sequence[Sequence[int]], labels: Sequence[str]) -> list[str]:
-    """Write a sentence for every group of several."""
+    """Write a sentence for every group of several curves."""
     return [
         f"{', '.join(labels[i] for i in group[:-1])} and {labels[group[-1]]} coincide"
         for group in groups
@@ -155,13 +155,13 @@ def notes(groups: Sequence[Sequence[int]], labels: Sequence[str]) -> list[str]:
 class Picture(NamedTuple):
     """One plot."""
 
-    #: The image in dots, and in lines.
+    #: The image in pixels, and in vectors.
     png: bytes
     svg: bytes
 
 
 def picture(draw: Callable[[Axes], Axes], look: Look) -> Picture:
-    """Make images of one plot, which ``draw`` draws on the axes that it is given."""
+    """Make images of a plot, which ``draw`` draws on given axes."""
     figure = Figure(figsize=look.size, layout="constrained")
     draw(figure.add_subplot())
     png = io.BytesIO()
@@ -171,7 +171,7 @@ def picture(draw: Callable[[Axes], Axes], look: Look) -> Picture:
 
 
 def svg_of(figure: Figure) -> bytes:
-    """Return a figure as an SVG image, of which the same result makes the same file."""
+    """Return a figure as an SVG image, the same file for the same result."""
     svg = io.BytesIO()
     with _reproducibly():
         figure.savefig(svg, format="svg", metadata={"Date": None})
@@ -180,8 +180,8 @@ def svg_of(figure: Figure) -> bytes:
 
 @contextmanager
 def _reproducibly() -> Iterator[None]:
-    """Draw the same file from the same result, silently also where a font lacks a script."""
-    # Names in an SVG are drawn by chance otherwise.
+    """Draw the same file from the same result, without warnings of missing glyphs."""
+    # Without the salt, names in an SVG are random.
     with warnings.catch_warnings(), mpl.rc_context({"svg.hashsalt": "fedbandits"}):
         warnings.filterwarnings("ignore", message="Glyph")
         yield

@@ -21,24 +21,24 @@ from fedbandits.experiments.plots.curves import FAR, ROOM
 from fedbandits.experiments.plots.style import picture, svg_of
 from fedbandits.settings.sweeps import in_words, key_words, value_text
 
-#: Values that span more than this are shown on a logarithmic axis.
+#: Least ratio of values for a logarithmic axis.
 _DECADE = 10.0
 _DASHES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-#: Most systems whose legend has room between the lines.
+#: Most systems of a legend between the lines.
 _INSIDE = 5
 #: Most pictures of one sweep.
 _PICTURES = 24
-#: Most values that each have a tick of their own.
+#: Most values with ticks of their own.
 _TICKS = 9
 
 
 def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
     """Draw the final regret of one party against a swept value, one line for each system.
 
-    Bars are 95% intervals (Student's t over replicates). With fewer than 3 replicates there are
-    none. One system far above all others leaves the picture, and its name says how high it is. If
-    two keys are swept, there is a line for each system and each value of the second key.
+    Bars are 95% intervals (Student's t over replicates), with at least 3 replicates. A system far
+    above all others leaves the picture, and its name has its height. If two keys are swept, there
+    is a line for each system and each value of the second key.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
         The result of a sweep over one or two keys. Of more keys, first choose values of all others:
         ``result.sel(agents=10)``.
     axes
-        Where to draw. By default new axes in a new figure.
+        The axes to draw on. By default new axes in a new figure.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def sweep_pictures(result: xr.Dataset) -> dict[str, Picture]:
 
 
 def _size(keys: int, systems: int) -> tuple[float, float]:
-    """Return a size that is wider where the legend stands beside the axes."""
+    """Return the size of a plot, which is wider if the legend stands beside the axes."""
     return (7.2 if keys == 1 and systems <= _INSIDE else 9.0, 4.4)
 
 
@@ -113,7 +113,7 @@ def _is_number(result: xr.Dataset, key: str) -> bool:
 
 
 def _places(axes: Axes, result: xr.Dataset, key: str) -> xr.DataArray:
-    """Place the values of a key on the axis across, which gets its scale and its ticks."""
+    """Return the places of a key's values, and set scale and ticks of the axis."""
     values = result[key].values
     if not _is_number(result, key):
         axes.set_xticks(range(len(values)), [value_text(value) for value in values.tolist()])
@@ -129,7 +129,7 @@ def _places(axes: Axes, result: xr.Dataset, key: str) -> xr.DataArray:
 def _draw_system(
     axes: Axes, at_end: Ends, places: xr.DataArray, system: str, index: int, others: list[str]
 ) -> None:
-    """Draw one line for each value of the second key, or one if they all coincide."""
+    """Draw a line for each value of the second key, or a single line if all coincide."""
     across = str(places.dims[0])
     mean, half = at_end.mean.sel(system=system), at_end.half.sel(system=system)
     if not others:
@@ -147,7 +147,7 @@ def _draw_system(
             for n, value in enumerate(mean[others[0]].values.tolist())
         ]
     order = np.argsort(places.values, kind="stable")
-    ordered = np.issubdtype(mean[across].dtype, np.number)  # between words there is nothing
+    ordered = np.issubdtype(mean[across].dtype, np.number)  # no lines between words
     for number, (label, line, width) in enumerate(lines):
         look = line_style(index) | _look(index, number if others else None)
         look |= {} if ordered else {"linestyle": "none"}
@@ -159,7 +159,7 @@ def _draw_system(
 
 
 def _look(index: int, number: int | None) -> dict[str, Any]:
-    """Choose markers by system; with a second key, markers and dashes by its values instead."""
+    """Choose markers by system; with a second key, markers and dashes by its values."""
     if number is None:
         return {"marker": _MARKERS[index % len(_MARKERS)]}
     return {
@@ -169,7 +169,7 @@ def _look(index: int, number: int | None) -> dict[str, Any]:
 
 
 def _names(result: xr.Dataset, keys: Sequence[str]) -> dict[str, str]:
-    """Return the systems' names in the legend, which say where no finite ε holds."""
+    """Return the systems' names in the legend, with a note on systems without a finite ε."""
     systems = [str(system) for system in result["system"].values]
     none = xr.apply_ufunc(np.isinf, claimed_epsilon(result)).all(keys)
     return {
@@ -207,7 +207,7 @@ def _coincide(mean: xr.DataArray, key: str) -> bool:
 
 
 def _scale_up(axes: Axes, mean: xr.DataArray) -> None:
-    """Begin at zero, or scale logarithmically where values span more than two decades."""
+    """Begin at zero, or scale logarithmically if values span more than two decades."""
     known = mean.values[np.isfinite(mean.values)]
     if len(known) and known.min() > 0 and known.max() / known.min() > _DECADE**2:
         axes.set_yscale("log")
@@ -216,7 +216,7 @@ def _scale_up(axes: Axes, mean: xr.DataArray) -> None:
 
 
 def _cut(axes: Axes, at_end: Ends, names: dict[str, str]) -> None:
-    """End linear axes below a system that is far above all others, and say in its name how far."""
+    """End linear axes below a system far above all others, and add its height to its name."""
     highest = {system: float(at_end.mean.sel(system=system).max()) for system in names}
     (far, top), *others = sorted(highest.items(), key=lambda item: -item[1])
     if axes.get_yscale() != "linear" or len(others) < 2 or not top > FAR * others[0][1] > 0.0:
@@ -240,7 +240,7 @@ def draw_advice(advice: Advice) -> bytes:
 
 
 def _draw(axes: Axes, curve: Curve, parties: str) -> None:
-    """Draw one curve: a point for each value, in the colour of what was found there."""
+    """Draw one curve: a point for each value, in the colour of its comparison."""
     across = [one.parties if curve.axis == "parties" else one.epsilon for one in curve.tried]
     axes.axhline(0.0, color="#888888", linewidth=1.0)
     axes.plot(across, [one.saves for one in curve.tried], color="#BBBBBB", zorder=1)

@@ -1,4 +1,4 @@
-"""Figures of Liu et al. (2022): FCLUB. Here are the worlds and numbers that they share."""
+"""Figures of Liu et al. (2022), FCLUB: the common worlds and numbers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fedbandits.random import replicate_key
 from fedbandits.reproduce.engine import Context, Measured
 from fedbandits.settings.experiment import Experiment, Variant
 
-#: What learns without anybody's help: collaboration must be better.
+#: Systems without collaboration, which collaboration must beat.
 ALONE, LOCAL = "linucb-per-user", "fclub-local"
 #: CDP-FCLUB-DC with its noise, and as the authors' code runs it, without.
 PUBLISHED, AS_RUN = "fclub-published", "fclub-authors"
-#: The paper's ε and δ, and a δ that promises something.
+#: The paper's ε and δ, and a small δ for a meaningful promise.
 EPSILON, DELTA, SMALL_DELTA = 1.0, 0.1, 1e-5
 BUDGET: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
-#: How points with bars look in plots.
+#: Look of points with bars in plots.
 POINTS: dict[str, Any] = {"marker": "o", "markersize": 4, "capsize": 3}
 #: d of drawn users, m and L of the paper.
 DIMENSION, CLUSTERS, SERVERS = 10, 5, 5
@@ -51,16 +51,16 @@ def drawn_world(
 
 
 def given_path(context: Context) -> str | None:
-    """Return the one file of users that a figure is to be made from, if there is one."""
+    """Return the file of users of a figure, if one is given."""
     if len(context.data) > 1:
         raise ConfigError("--data: this figure takes one file of users; give one")
     return context.data[0] if context.data else None
 
 
 def given_world(path: str, whole: bool) -> Clustered:
-    """Make a world of users of a file, as they come: the first 40, or all (of ratings 1,000).
+    """Make a world of the first 40 users of a file, or of the ``whole`` file (of ratings 1,000).
 
-    The file holds vectors (.npy) or ratings.
+    The file has vectors (.npy) or ratings.
     """
     if pathlib.Path(path).suffix == ".npy":
         world = Clustered(preferences=path, servers=SERVERS)
@@ -86,8 +86,8 @@ def experiment_of(
 
 def total_regret(result: xr.Dataset, label: str) -> xr.DataArray:
     """Return the regret of all users of a system, (replicate, round)."""
-    found: xr.DataArray = result.regret.sel(system=label).sum("party")
-    return found
+    regret: xr.DataArray = result.regret.sel(system=label).sum("party")
+    return regret
 
 
 def at_end(result: xr.Dataset, label: str) -> Measured:
@@ -96,12 +96,12 @@ def at_end(result: xr.Dataset, label: str) -> Measured:
 
 
 def random_regret(world: Clustered, rounds: int = 2000) -> float:
-    """Estimate what a random item costs a round, as the mean of so many rounds."""
+    """Estimate the regret of a random item in a round, as the mean of ``rounds`` rounds."""
     key = replicate_key(0, 0)
-    made, lost = world.world(key), 0.0
+    drawn, lost = world.world(key), 0.0
     items = np.zeros((world.dimension, world.items), np.float32)
     for round_ in range(1, rounds + 1):
-        draw_items(made, key, round_, items)
-        means = np.clip(made.theta[draw_arrival(made, key, round_)] @ items, 0.0, 1.0)
+        draw_items(drawn, key, round_, items)
+        means = np.clip(drawn.theta[draw_arrival(drawn, key, round_)] @ items, 0.0, 1.0)
         lost += float(means.max() - means.mean())
     return lost / rounds

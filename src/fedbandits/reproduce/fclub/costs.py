@@ -44,12 +44,12 @@ from fedbandits.systems import find_system
 
 _THRESHOLD = 1.01
 _PLACEMENTS: tuple[Literal["together", "spread"], ...] = ("together", "spread")
-#: What Theorem 2 is about.
+#: Systems of Theorem 2.
 _BOUNDED = (PUBLISHED, "fclub-dc")
 
 
 def communication(context: Context) -> Outcome:
-    """Hold messages of the published protocol and of the sound one against the bound."""
+    """Compare messages of the published and the sound protocol with the bound."""
     scale, sharing = Scale.of(context), f"delayed({_THRESHOLD}, {_THRESHOLD})"
     systems = [
         system(PUBLISHED, **BUDGET, sharing=sharing),
@@ -123,7 +123,7 @@ def _traffic(result: xr.Dataset, placement: str, label: str, a_log: float) -> Ro
 def _draw_messages(
     results: Mapping[Any, xr.Dataset], systems: list[Variant], bounds: Mapping[Any, Any]
 ) -> Plot:
-    """Draw linear axes as the paper does, logarithmic ones with the bound; a row a placement."""
+    """Draw linear axes as in the paper, and logarithmic axes with the bound, for each placement."""
     plot, axes = panels(len(results), 2, width=5.8, height=3.9)
     for row, (placement, result) in enumerate(results.items()):
         linear, bounded = axes[2 * row : 2 * row + 2]
@@ -147,7 +147,7 @@ def _draw_messages(
     return plot
 
 
-#: What their code has.
+#: Systems of the authors' code.
 _THEIRS = (AS_RUN, "fclub-dc", "fclub-sync", "club", "sclub", ALONE, "homo", "homo-dc")
 #: The paper's systems, then ours.
 _PRESETS = (PUBLISHED, *_THEIRS, "fclub")
@@ -169,7 +169,7 @@ def running_time(context: Context) -> Outcome:
             for preset in _PRESETS
         }
         for preset, seconds in context.measured(table, repetitions).items():
-            rows.append(_time(users, preset, [1e6 * each / rounds for each in seconds]))
+            rows.append(_time(users, preset, [1e6 * second / rounds for second in seconds]))
     remarks = [
         "Processor time a round, compilation left out, the ends of phases included; mean and "
         f"deviation of {repetitions} repetitions, taken in turn.",
@@ -212,7 +212,7 @@ def _time(users: int, preset: str, micros: Sequence[float]) -> Row:
 
 
 def _verdict_on_time(rows: Sequence[Row]) -> Verdict:
-    """Judge by the times of the authors' code; the paper's own are of other code."""
+    """Judge by the times of the authors' code; the paper has times of other code."""
     gains = {}
     for users, (low, high) in AUTHORS.items():
         theirs = [row for row in where(rows, users=users) if row["system"] in _THEIRS]
@@ -230,13 +230,13 @@ def _verdict_on_time(rows: Sequence[Row]) -> Verdict:
 
 def _draw_time(rows: Sequence[Row]) -> Plot:
     plot, axes = panels(1, len(AUTHORS), width=5.4, height=4.2)
-    for each, users in zip(axes, AUTHORS, strict=True):
+    for panel, users in zip(axes, AUTHORS, strict=True):
         mine = where(rows, users=users)
         colours = [line_style(3 if row["system"] == "fclub" else 0)["color"] for row in mine]
-        each.barh(
+        panel.barh(
             [row["system"] for row in mine], [row["µs a round"] for row in mine],
             xerr=[row["deviation"] for row in mine], color=colours, capsize=3,
         )  # fmt: skip
-        each.invert_yaxis()
-        each.set(xlabel="µs of processor time a round", title=f"{users:,} users")
+        panel.invert_yaxis()
+        panel.set(xlabel="µs of processor time a round", title=f"{users:,} users")
     return plot

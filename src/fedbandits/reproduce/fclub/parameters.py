@@ -1,4 +1,4 @@
-"""FCLUB over parameters: those of Appendix E.2 of Liu et al. (2022), then ours."""
+"""FCLUB over parameters: those of Appendix E.2 of Liu et al. (2022), and ours."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from fedbandits.reproduce.fclub import (
 )
 from fedbandits.settings.experiment import Variant, system
 
-#: What is varied, over the values that the authors' plots have; all else as in Figure 2(a).
+#: Varied parameters, with the values of the authors' plots; all others as in Figure 2(a).
 SWEEPS: dict[str, tuple[float, ...]] = {
     "L": (2, 4, 5, 6, 8),
     "m": (2, 4, 6, 8),
@@ -56,7 +56,7 @@ SWEEPS: dict[str, tuple[float, ...]] = {
 }
 _FIELDS = {"L": "servers", "m": "clusters", "d": "dim", "n": "users"}
 _LABELS = (PUBLISHED, AS_RUN, "fclub", ALONE)
-#: Which way Theorem 1 says that regret goes.
+#: Direction of regret by Theorem 1.
 _DIRECTIONS = {"L": 1, "m": 1, "d": 1, "n": 1, "ε": -1}
 
 
@@ -113,7 +113,7 @@ def _swept(result: xr.Dataset, part: str, value: float, label: str, random: floa
 
 
 def _slope(rows: Sequence[Row], part: str, label: str) -> tuple[float, float]:
-    """Fit the power of the parameter that regret grows with, by least squares, and its error."""
+    """Fit the power of the parameter in the regret, by least squares, and its error."""
     mine = where(rows, parameter=part, system=label)
     values, regret = (np.log([row[key] for row in mine]) for key in ("value", "regret"))
     weights = (values - values.mean()) / ((values - values.mean()) ** 2).sum()
@@ -147,7 +147,7 @@ def _verdict_on_sweeps(rows: Sequence[Row]) -> Verdict:
 
 
 def _draw_sweeps(results: Mapping[tuple[str, float], xr.Dataset], rows: Sequence[Row]) -> Plot:
-    """Draw the paper's panels at the top, by what its authors ran; below, the noise and ours."""
+    """Draw the paper's panels, as its authors ran them, and below the noise and our systems."""
     plot, axes = panels(2, len(SWEEPS), width=4.4, height=3.7)
     for column, (part, values) in enumerate(SWEEPS.items()):
         top, bottom = axes[column], axes[len(SWEEPS) + column]
@@ -168,7 +168,7 @@ def _draw_sweeps(results: Mapping[tuple[str, float], xr.Dataset], rows: Sequence
     return plot
 
 
-#: What is varied by itself: system, part, and its values; the others stay at their defaults.
+#: Parameters that are varied alone, by system and part; all others keep their defaults.
 VARIED: dict[tuple[str, str], tuple[float, ...]] = {
     ("fclub-dc", "alpha1"): (0.5, 1.0, 1.5, 2.0, 3.0),
     ("fclub-dc", "alpha2"): (0.5, 1.0, 2.0, 3.0, 4.0),
@@ -230,7 +230,7 @@ def parameters(context: Context) -> Outcome:
 
 
 def _verdict_on_parameters(rows: Sequence[Row]) -> Verdict:
-    """Say how much some other value would be better than a default of ours."""
+    """Name the default of ours with the largest gain of another value."""
     tuned = {
         f"{name}, {part}": min(row["regret"] for row in mine) / _default(mine)["regret"]
         for (name, part), mine in grouped(rows, "system", "parameter").items()
@@ -281,24 +281,24 @@ def _draw_parameters(rows: Sequence[Row], base: Mapping[str, float]) -> Plot:
     plot, axes = panels(2, 4, height=3.2)
     highest = max(*(row["regret"] + row["deviation"] for row in rows), *base.values())
     lowest = min(*(row["regret"] - row["deviation"] for row in rows), *base.values())
-    for each, ((name, part), mine) in zip(axes, groups.items(), strict=False):
-        # Thresholds are told apart by what exceeds 1.
+    for panel, ((name, part), mine) in zip(axes, groups.items(), strict=False):
+        # Thresholds are drawn by their excess over 1.
         mine = [row | {"x": row["value"] - (1.0 if part == "U = D" else 0.0)} for row in mine]
         index = 0 if name == "fclub" else 1
-        draw_rows(each, mine, "x", "regret", "deviation", index, linewidth=1.6, **POINTS)
+        draw_rows(panel, mine, "x", "regret", "deviation", index, linewidth=1.6, **POINTS)
         for style, (label, level) in zip(("--", ":"), base.items(), strict=True):
-            each.axhline(level, color="black", linestyle=style, lw=1.0, label=label)
+            panel.axhline(level, color="black", linestyle=style, lw=1.0, label=label)
         default = _default(mine)
-        each.plot(default["x"], default["regret"], "s", color="black", label="default")
-        each.set(title=f"{name}: {part}", xlabel=part, yscale="log")
-        each.set_ylim(0.9 * max(lowest, 1e-2), 1.1 * highest)
+        panel.plot(default["x"], default["regret"], "s", color="black", label="default")
+        panel.set(title=f"{name}: {part}", xlabel=part, yscale="log")
+        panel.set_ylim(0.9 * max(lowest, 1e-2), 1.1 * highest)
         if part in ("U = D", "ε", "δ"):
             values = [row["x"] for row in mine]
-            tick_values(each, values, [f"{row['value']:g}" for row in mine])
+            tick_values(panel, values, [f"{row['value']:g}" for row in mine])
     for first in axes[::4]:
         first.set_ylabel("regret at T")
     handles, labels = axes[0].get_legend_handles_labels()
     axes[-1].legend(handles, labels, frameon=False, loc="center")
-    for each in axes[len(groups) :]:
-        each.axis("off")
+    for panel in axes[len(groups) :]:
+        panel.axis("off")
     return plot

@@ -1,4 +1,4 @@
-"""Regret of FCLUB over rounds (Figure 2 of Liu et al. 2022), and the values from which it pays."""
+"""Regret of FCLUB over rounds (Figure 2 of Liu et al. 2022), and values from which FCLUB pays."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fedbandits.environments import Clustered
 from fedbandits.experiments.plots import draw_bounds
 from fedbandits.reproduce.engine import (
     Context,
+    Law,
     Measured,
     Outcome,
     Row,
@@ -70,7 +71,7 @@ AUTHORS = {
         "homo-dc": (393, 1064, 2141, 3817),
     },
 }
-#: More regret than learning alone by this factor is not accepted.
+#: Largest accepted regret, in units of learning alone.
 WORST = 1.05
 _MEASURES = (
     "The adjusted Rand index of fclub compares users of one server at a time; that of the other "
@@ -80,10 +81,10 @@ _NO_NOISE = (
     "The authors' code does not add the noise that it draws, so the paper's curve of CDP-FCLUB-DC "
     f"is one without privacy: {AS_RUN} plays what their code runs, {PUBLISHED} adds the noise."
 )
-#: What the paper's private system must beat by its text, and what it is a little worse than.
+#: Baselines that the paper's private system beats by its text, and systems a little better.
 _BASELINES, _BETTER = ("sclub", "club", ALONE, "homo", "homo-dc"), ("fclub-sync", "fclub-dc")
 _HOMO = ("homo", "homo-dc")
-#: Up to this factor a regret is "a little worse".
+#: Largest factor of a regret that is "a little worse".
 _LITTLE = 1.5
 #: The last doubling of T multiplies a regret that grows linearly by 2; with a tenth to spare.
 _LINEAR = 1.8
@@ -137,7 +138,7 @@ def _regret(
     authors: str = "",
     synthetic: bool = False,
 ) -> Outcome:
-    """Play all systems, beside the authors' numbers of a world, if they have any."""
+    """Play all systems, beside the authors' numbers of a world, if there are such."""
     systems = [
         system("fclub", **BUDGET),
         system("fclub", label=_SMALL, epsilon=EPSILON, delta=SMALL_DELTA),
@@ -173,7 +174,7 @@ def _row(result: xr.Dataset, label: str, alone: float) -> Row:
 
 
 def _worse_than_alone(rows: Sequence[Row]) -> Iterator[str]:
-    """Say whether private systems keep up with learning alone."""
+    """Compare private systems with learning alone."""
     ratio = {row["system"]: row[_RATIO] for row in rows}
     for label in ("fclub", _SMALL, PUBLISHED):
         verdict = "at most" if ratio[label] <= WORST else "MORE THAN"
@@ -181,16 +182,16 @@ def _worse_than_alone(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def verdict_on_curves(rows: Sequence[Row], synthetic: bool) -> Verdict:
-    """Judge every sentence of section 5 that orders curves.
+    """Judge every sentence of section 5 on the order of curves.
 
     Parameters
     ----------
     rows
-        A row a system: its ``ratio`` to learning alone, and its ``growth``, regret at the end over
-        that at half of the rounds.
+        A row for each system: its ``ratio`` to learning alone, and its ``growth``, regret at the
+        end over regret at half of the rounds.
     synthetic
-        True for Figure 2a. Its text says more: CDP-FCLUB-DC is *a little* worse than the others
-        without noise, and Homo and Homo-DC suffer linear regret.
+        True for Figure 2a, which adds: CDP-FCLUB-DC is *a little* worse than the systems without
+        noise, and Homo and Homo-DC suffer linear regret.
     """
     laws = {"baselines": _below_baselines(rows), "worse": _worse(rows, synthetic)}
     if synthetic:
@@ -198,7 +199,7 @@ def verdict_on_curves(rows: Sequence[Row], synthetic: bool) -> Verdict:
     return verdict_of(laws)
 
 
-def _below_baselines(rows: Sequence[Row]) -> tuple[bool, str]:
+def _below_baselines(rows: Sequence[Row]) -> Law:
     """Judge whether CDP-FCLUB-DC is below all baselines."""
     ratio = {row["system"]: row[_RATIO] for row in rows}
     noisy, run = ratio[PUBLISHED], ratio[AS_RUN]
@@ -206,17 +207,18 @@ def _below_baselines(rows: Sequence[Row]) -> tuple[bool, str]:
     lost_as_run = [name for name in _BASELINES if run >= ratio[name]]
     said = f"CDP-FCLUB-DC lies below every baseline (with its noise it has {noisy:.3g} × {ALONE}"
     if not lost:
-        return True, f"{said})"
+        return Law(True, f"{said})")
     beaten = f"all but {', '.join(lost_as_run)}" if lost_as_run else "all of them"
-    return False, (
+    return Law(
+        False,
         f"{said} and loses to {', '.join(lost)}; what the authors' code runs, without the noise, "
         f"has {run:.2g} × and beats {beaten}; fclub, whose noise is added too, has "
-        f"{ratio['fclub']:.2g} ×)"
+        f"{ratio['fclub']:.2g} ×)",
     )
 
 
-def _worse(rows: Sequence[Row], a_little: bool) -> tuple[bool, str]:
-    """Judge whether CDP-FCLUB-DC is worse than FCLUB and FCLUB-DC: as drawn, and with noise."""
+def _worse(rows: Sequence[Row], a_little: bool) -> Law:
+    """Judge whether CDP-FCLUB-DC is worse than FCLUB and FCLUB-DC, as drawn and with noise."""
     said, allowed = ("a little worse", _LITTLE) if a_little else ("worse", math.inf)
     ratio = {row["system"]: row[_RATIO] for row in rows}
     least, most = (pick(ratio[name] for name in _BETTER) for pick in (min, max))
@@ -230,32 +232,34 @@ def _worse(rows: Sequence[Row], a_little: bool) -> tuple[bool, str]:
     }
     words = {label: said if good else worse[label] for label, good in holds.items()}
     others = " and ".join(f"{name} {ratio[name]:.2g} ×" for name in _BETTER)
-    return all(holds.values()), (
+    return Law(
+        all(holds.values()),
         f"CDP-FCLUB-DC is {said} than FCLUB and FCLUB-DC ({others}; what the authors' code "
         f"runs has {ratio[AS_RUN]:.2g} ×: {words[AS_RUN]}; with the noise {ratio[PUBLISHED]:.3g} "
-        f"×: {words[PUBLISHED]})"
+        f"×: {words[PUBLISHED]})",
     )
 
 
-def _linear(rows: Sequence[Row]) -> tuple[bool, str]:
+def _linear(rows: Sequence[Row]) -> Law:
     """Judge whether regret of Homo and Homo-DC is linear: half of it comes in the second half."""
     growth = {row["system"]: row[_GROWTH] for row in rows if row["system"] in _HOMO}
     said = ", ".join(f"{name} {value:.2f}" for name, value in growth.items())
-    return min(growth.values()) >= _LINEAR, (
+    return Law(
+        min(growth.values()) >= _LINEAR,
         f"Homo and Homo-DC suffer linear regret (regret at the end over that at half time: {said}; "
-        "2 would be linear)"
+        "2 would be linear)",
     )
 
 
 def _beside_authors(rows: Sequence[Row], world: str) -> Iterator[str]:
-    """Compare numbers of the authors' code, where this run is long enough."""
-    found = {row["system"]: row for row in rows}
+    """Compare with numbers of the authors' code, as far as this run is long enough."""
+    by_system = {row["system"]: row for row in rows}
     for theirs, stated in AUTHORS.get(world, {}).items():
         for label in (AS_RUN, theirs) if theirs == "fclub-dc" else (theirs,):
             pairs = [
-                f"{found[label][f'{mark:,}']:,.0f} ({number:,})"
+                f"{by_system[label][f'{mark:,}']:,.0f} ({number:,})"
                 for mark, number in zip(_MARKS, stated, strict=False)
-                if f"{mark:,}" in found[label]
+                if f"{mark:,}" in by_system[label]
             ]
             yield (
                 f"{label}, here (authors' {theirs}, one seed, their {world} file): "
@@ -293,12 +297,11 @@ def _draw_panel(
 
 
 class Pays(NamedTuple):
-    """The points at which collaboration is held against its absence."""
+    """The points at which collaboration is compared with its absence."""
 
-    #: Values of ε, played with 40 users for as many rounds as the scale has.
-    epsilons: Sequence[float]
-    rounds: Sequence[int]  # horizons T, played with 40 users
-    users: Sequence[int]  # numbers of users in 5 clusters, with as many rounds a user as 40 have
+    epsilons: Sequence[float]  # values of ε, with 40 users and the rounds of the scale
+    rounds: Sequence[int]  # horizons T, with 40 users
+    users: Sequence[int]  # numbers of users in 5 clusters, with the rounds a user of 40 users
 
 
 QUICK = Pays((0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (20_000, 50_000, 131_071, 300_000), (20, 40, 80, 160))
@@ -316,7 +319,7 @@ def _private(epsilon: float, delta: float) -> Variant:
 
 
 def pays(context: Context) -> Outcome:
-    """Hold regret with private releases against regret of every server by itself."""
+    """Compare regret with private releases with regret of every server by itself."""
     points, scale = FULL if context.full else QUICK, Scale.of(context)
     sizes = [("epsilon", 40, scale.rounds, tuple(points.epsilons))]
     sizes += [("T", 40, rounds, (EPSILON,)) for rounds in points.rounds]
@@ -325,9 +328,8 @@ def pays(context: Context) -> Outcome:
         for users in points.users
     ]
     table = {size: _cell(*size, scale) for size in sizes}
-    rows = [
-        each for size, result in context.played(table).items() for each in _ratios(result, *size)
-    ]
+    results = context.played(table)
+    rows = [row for size, result in results.items() for row in _ratios(result, *size)]
     remarks = [
         "Every cluster lies on all 5 servers. Ratios below 1: noisy sums of other servers' users "
         f"help. Where they are not varied ε = {EPSILON:g}, T = {scale.rounds:,} and 40 users; "
@@ -384,8 +386,8 @@ def _ratios(
 
 def _thresholds(rows: Sequence[Row]) -> Iterator[str]:
     """Find the value from which on all ratios are clearly below 1, by two standard errors."""
-    for (over, of_one), delta in itertools.product(grouped(rows, "over").items(), _DELTAS):
-        mine = where(of_one, delta=delta)
+    for (over, swept), delta in itertools.product(grouped(rows, "over").items(), _DELTAS):
+        mine = where(swept, delta=delta)
         start = len(mine)
         while start and mine[start - 1]["ratio"] + 2.0 * mine[start - 1]["standard error"] < 1:
             start -= 1
@@ -404,17 +406,17 @@ def _draw_pays(rows: Sequence[Row]) -> Plot:
     plot, axes = panels(1, len(overs), height=3.9)
     bottom = min(0.8, *(row["ratio"] - 2 * row["standard error"] - 0.05 for row in rows))
     top = max(1.1, *(row["ratio"] + 2 * row["standard error"] + 0.05 for row in rows))
-    for each, ((over,), of_one) in zip(axes, overs.items(), strict=True):
+    for panel, ((over,), swept) in zip(axes, overs.items(), strict=True):
         for index, delta in enumerate(_DELTAS):
             draw_rows(
-                each, where(of_one, delta=delta), "value", "ratio", "standard error", index,
+                panel, where(swept, delta=delta), "value", "ratio", "standard error", index,
                 label=f"δ = {delta:g}", linewidth=1.8, **POINTS,
             )  # fmt: skip
-        ticks = sorted({row["value"] for row in of_one})
-        each.axhline(1.0, color="black", lw=1.0)
-        each.set(xlabel=titles[over], ylabel=f"regret of fclub / {LOCAL}")
-        each.set_ylim(bottom, top)
+        ticks = sorted({row["value"] for row in swept})
+        panel.axhline(1.0, color="black", lw=1.0)
+        panel.set(xlabel=titles[over], ylabel=f"regret of fclub / {LOCAL}")
+        panel.set_ylim(bottom, top)
         shown = [f"{tick / 1e3:,.0f}k" if tick >= 1e4 else f"{tick:g}" for tick in ticks]
-        tick_values(each, ticks, shown)
+        tick_values(panel, ticks, shown)
     axes[0].legend(frameon=False)
     return plot

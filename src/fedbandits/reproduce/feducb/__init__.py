@@ -1,4 +1,4 @@
-"""Figures of Dubey & Pentland (2020): FedUCB. Here are their world, its scale and its numbers."""
+"""Figures of Dubey & Pentland (2020), FedUCB: their world, scale and numbers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PUBLISHED, SOUND, CLEAR, ALONE = "feducb-published", "feducb", "feducb-nonprivat
 
 
 def proved(preset: str, **settings: Any) -> Variant:
-    """Return a variant that explores by a radius that is proved, as all theorems of the paper do.
+    """Return a variant that explores by a proved radius, like all theorems of the paper.
 
-    Settings are those of :func:`fedbandits.system`. A preset whose radius is another one keeps it.
-    Hybrids and draws have no radius: they are refused.
+    Settings are as in :func:`fedbandits.system`. A preset with another radius keeps it. Hybrids and
+    draws have no radius, and are refused.
     """
     if getattr(system(preset).config, "confidence", None) == "deviations":
         settings = {"confidence": "adaptive"} | settings
@@ -32,10 +32,9 @@ def proved(preset: str, **settings: Any) -> Variant:
 class Scale(NamedTuple):
     """The scale of the figures."""
 
-    #: T, and how often it is repeated.
-    rounds: int
+    rounds: int  # T
     replicates: int
-    arms: int  # actions in a decision set where d² allows as many: the paper has K ≤ d²
+    arms: int  # most actions K of a decision set: the paper has K ≤ d²
 
     @classmethod
     def of(cls, context: Context, rounds: int = 10_000, replicates: int = 4) -> Scale:
@@ -55,7 +54,7 @@ class Scale(NamedTuple):
 
 
 class Played(NamedTuple):
-    """One experiment, its world, and its results."""
+    """A played experiment, with its world and its results."""
 
     experiment: Experiment
     environment: Linear
@@ -75,17 +74,17 @@ class Played(NamedTuple):
         return float(self.result.syncs.sel(system=label).isel(round=-1).mean())
 
     def row(self, label: str) -> Row:
-        """Make columns of a system's regret at the end, and of its syncs."""
-        found = self.final(label)
+        """Make the columns of a system's regret at the end, and of its syncs."""
+        regret = self.final(label)
         return {
             "system": label,
-            "regret an agent": round(found.mean, 1),
-            "standard error": round(found.error, 1),
+            "regret an agent": round(regret.mean, 1),
+            "standard error": round(regret.error, 1),
             "syncs": round(self.syncs(label), 1),
         }
 
     def theorem_remark(self, label: str) -> str:
-        """Say what Theorem 1 promises at the end, and whether that says anything."""
+        """Write the bound of Theorem 1 at the end, and whether the bound is vacuous."""
         limit, most = float(self.theorem(label)[-1]), self.most
         kind, times = "vacuous" if limit >= most else "not vacuous", _factor(limit / most)
         return (
@@ -96,13 +95,13 @@ class Played(NamedTuple):
     def theorem(self, label: str) -> xr.DataArray:
         """Return Theorem 1 as printed over rounds, divided by the agents."""
         bounds = self.experiment.bounds()[label]
-        (bound,) = (each for each in bounds if each.theorem.endswith(", Theorem 1"))
+        (bound,) = (b for b in bounds if b.theorem.endswith(", Theorem 1"))
         rounds = self.result["round"]
         limits = bound.at(rounds.values.astype(np.float64)) / self.agents
         return xr.DataArray(limits, dims="round", coords={"round": rounds})
 
     def shift(self, label: str) -> str:
-        """Compare the published shift with what is learned: why it plays at random for long."""
+        """Compare the published shift with the seen records: the reason of random play."""
         share = self._shift(label)
         times = _factor(self.shift_factor(label))
         return (
@@ -111,7 +110,7 @@ class Played(NamedTuple):
         )
 
     def shift_factor(self, label: str) -> float:
-        """Return the published shift over what an agent has seen in a direction by the end."""
+        """Return the published shift over an agent's records in a direction by the end."""
         return self._shift(label) * self.environment.dim / self.experiment.rounds
 
     def _shift(self, label: str) -> float:
@@ -123,8 +122,8 @@ class Played(NamedTuple):
     def judged(self, label: str, agrees: bool, why: str) -> Verdict:
         """Judge a sentence of the paper about a published system.
 
-        Where the shift is more than what was seen, the system plays at random. That is so at a
-        quick scale, and not at the paper's. So a difference is none that could be compared.
+        If the shift exceeds the seen records, the system plays at random. So it does at a quick
+        scale, and not at the paper's scale. Then a difference is not comparable.
         """
         if not agrees and self.shift_factor(label) > 1.0:
             return Verdict(None, why, comparable=False)
@@ -146,7 +145,7 @@ def _factor(value: float) -> str:
 
 
 def falls(values: Sequence[Measured]) -> bool:
-    """Return whether each is below the one before, and the last clearly below the first."""
+    """Return whether values fall at every step, and the last is clearly below the first."""
     down = all(b.mean < a.mean for a, b in pairwise(values))
     return down and values[-1].clearly_below(values[0])
 
@@ -160,7 +159,7 @@ def world(scale: Scale, agents: int, dim: int = 10, gap: float = 0.1) -> Linear:
 def play(
     context: Context, table: Mapping[Key, tuple[str, Linear, Sequence[Variant]]], scale: Scale
 ) -> dict[Key, Played]:
-    """Run a table: for each key the name of a folder, a world, and the systems in it."""
+    """Run a table: for each key the name of a folder, a world, and its systems."""
     experiments = {
         key: Experiment(
             name="regret",

@@ -39,37 +39,37 @@ from fedbandits.settings.experiment import Variant
 
 AGENTS = 100
 DIMENSIONS = (5, 10, 15, 20)
-#: Total communication, as the paper names it, from least to most.
+#: Total communication in the paper's words, from least to most.
 LEVELS = ("M^1.5", "M log T", "MT")
 _IN_CLEAR: dict[str, Any] = {"privatizer": "none"}
 _PRIVATE: dict[str, Any] = {"epsilon": 1.0, "delta": DELTA}
-#: More releases than the Toeplitz mechanism should keep.
+#: Most releases of the Toeplitz mechanism.
 _MANY = 2_000
-#: "Essentially a quadratic dependence" is taken for a power of d between these.
+#: Powers of d that count as "essentially a quadratic dependence".
 _QUADRATIC = (1.5, 2.5)
 
 
 def sync_counts(rounds: int, agents: int) -> dict[str, int]:
-    """Count the syncs that each level means: its total over M, at most one a round but the last."""
+    """Count the syncs of each level: its total over M, at most one a round but the last."""
     counts = (math.ceil(math.sqrt(agents)), math.ceil(math.log2(rounds)), rounds - 1)
     return {level: min(n, rounds - 1) for level, n in zip(LEVELS, counts, strict=True)}
 
 
 def _levels(rounds: int) -> dict[str, dict[str, Variant]]:
-    """Return the systems by panel, then by the name of the line; those in clear are dashed."""
+    """Return the systems by panel, then by the name of the line; lines in clear are dashed."""
     groups: dict[str, dict[str, Variant]] = {"exact": {}, "trigger": {}, "ours": {}}
     for level, n in sync_counts(rounds, AGENTS).items():
         for tail, parts in (("", _PRIVATE), (", in clear", _IN_CLEAR)):
             tree = {"privatizer": "tree"} if n > _MANY and not tail else {}
             exactly, evenly = f"{n:,} syncs{tail}", f"evenly({n})"
             named, threshold = f"trigger {level}{tail}", f"determinant({level})"
-            for group, preset, label, schedule, own in (
+            for group, preset, label, schedule, settings in (
                 ("exact", PUBLISHED, f"published, {exactly}", evenly, parts),
                 ("trigger", PUBLISHED, f"published, {named}", threshold, parts),
                 ("ours", SOUND, f"sound, {exactly}", evenly, parts | tree),
             ):
-                made = proved(preset, label=label, schedule=schedule, **own)
-                groups[group][f"{level}{tail}"] = made
+                entry = proved(preset, label=label, schedule=schedule, **settings)
+                groups[group][f"{level}{tail}"] = entry
     groups["ours"]["growing(1.5)"] = proved(SOUND, **_PRIVATE)
     groups["ours"]["growing(1.5), in clear"] = proved(CLEAR)
     return groups
@@ -125,8 +125,8 @@ def _verdict_1b(played: Played, groups: Mapping[str, Mapping[str, Variant]]) -> 
     """Judge whether more communication helps, with noise and in clear (Remark 1)."""
 
     def ends(group: str, tail: str) -> tuple[str, bool]:
-        found = [played.final(groups[group][f"{level}{tail}"].label) for level in LEVELS]
-        return " → ".join(f"{each.mean:,.1f}" for each in found), falls(found)
+        regrets = [played.final(groups[group][f"{level}{tail}"].label) for level in LEVELS]
+        return " → ".join(f"{regret.mean:,.1f}" for regret in regrets), falls(regrets)
 
     private, private_falls = ends("exact", "")
     clear, clear_falls = ends("exact", ", in clear")
@@ -142,7 +142,7 @@ def _verdict_1b(played: Played, groups: Mapping[str, Mapping[str, Variant]]) -> 
         )
     why = f", because {' and '.join(reasons)}" if reasons else ""
     line = f"{said}{why}; the sound variant: {ours}."
-    if not clear_falls:  # no shift explains that
+    if not clear_falls:  # the shift is no explanation
         return Verdict(False, line)
     return played.judged(groups["exact"]["MT"].label, private_falls, line)
 
@@ -150,15 +150,15 @@ def _verdict_1b(played: Played, groups: Mapping[str, Mapping[str, Variant]]) -> 
 def _draw_1b(played: Played, groups: Mapping[str, Mapping[str, Variant]]) -> Plot:
     plot, axes = panels(2, 2, width=6.4, height=3.8)
     titles = ("as published, exactly n syncs", "as published, printed trigger", "sound variant")
-    for each, title, entries in zip(axes, titles, groups.values(), strict=False):
+    for panel, title, entries in zip(axes, titles, groups.values(), strict=False):
         curves, styles = {}, {}
         for name, entry in entries.items():
             colour = LEVELS.index(level) if (level := name.split(", in")[0]) in LEVELS else 3
             label = f"{name} ({played.syncs(entry.label):,.0f} syncs)"
             curves[label] = played.curve(entry.label)
             styles[label] = line_style(colour) | {"linestyle": "--" if "clear" in name else "-"}
-        draw_curves(each, curves, styles)
-        each.set(title=title)
+        draw_curves(panel, curves, styles)
+        panel.set(title=title)
     entries = groups["exact"]
     chosen = {n: entries[n].label for n in ("M log T", "M log T, in clear")}
     for index, (name, label) in enumerate(chosen.items()):
@@ -202,8 +202,8 @@ def power(runs: Mapping[int, Played], label: str) -> float:
 
 def _verdict_1c(runs: Mapping[int, Played]) -> Verdict:
     """Judge whether regret depends on the dimension essentially by its square."""
-    found = {label: power(runs, label) for label in (PUBLISHED, SOUND, CLEAR, ALONE)}
-    agrees = _QUADRATIC[0] <= found[PUBLISHED] <= _QUADRATIC[1]
+    powers = {label: power(runs, label) for label in (PUBLISHED, SOUND, CLEAR, ALONE)}
+    agrees = _QUADRATIC[0] <= powers[PUBLISHED] <= _QUADRATIC[1]
     last = list(runs.values())[-1]
     random = last.final(PUBLISHED).mean / (0.2 * last.experiment.rounds)
     because = (
@@ -212,21 +212,21 @@ def _verdict_1c(runs: Mapping[int, Played]) -> Verdict:
         else f", because it plays nearly at random (it loses {random:.0%} of the 0.2 a round that "
         f"a random ordinary arm costs), which costs the same in every d: {last.shift(PUBLISHED)}"
     )
-    others = ", ".join(f"{label} d^{found[label]:.1f}" for label in (SOUND, CLEAR, ALONE))
+    others = ", ".join(f"{label} d^{powers[label]:.1f}" for label in (SOUND, CLEAR, ALONE))
     return last.judged(
         PUBLISHED,
         agrees,
         f"the paper sees 'essentially a quadratic dependence'; {PUBLISHED} grows like "
-        f"d^{found[PUBLISHED]:.1f}{because}; {others}.",
+        f"d^{powers[PUBLISHED]:.1f}{because}; {others}.",
     )
 
 
 def _draw_1c(runs: Mapping[int, Played], systems: Sequence[Variant]) -> Plot:
     plot, axes = panels(2, 2, width=6.0, height=3.8)
     styles = {f"d = {d}": line_style(index) for index, d in enumerate(runs)}
-    for each, label in zip(axes, (PUBLISHED, SOUND), strict=False):
-        draw_curves(each, {f"d = {d}": run.curve(label) for d, run in runs.items()}, styles)
-        each.set(title=label)
+    for panel, label in zip(axes, (PUBLISHED, SOUND), strict=False):
+        draw_curves(panel, {f"d = {d}": run.curve(label) for d, run in runs.items()}, styles)
+        panel.set(title=label)
     _finish(axes[:2])
     ends = {
         s.label: (list(runs), [run.final(s.label).mean for run in runs.values()]) for s in systems
@@ -249,7 +249,7 @@ def _draw_1c(runs: Mapping[int, Played], systems: Sequence[Variant]) -> Plot:
 
 
 def _beside_theorem(axes: Axes, played: Played, label: str, name: str, index: int) -> None:
-    """Draw what was measured, solid, and Theorem 1 as printed, dashed in its colour."""
+    """Draw measurements, solid, and Theorem 1 as printed, dashed in the same colour."""
     look = line_style(index)
     draw_curves(axes, {name: played.curve(label)}, {name: look})
     limits = played.theorem(label)
@@ -266,6 +266,6 @@ def _finish(axes: Sequence[Axes]) -> None:
     settings: dict[str, Any] = {
         "xlabel": "round", "ylabel": "regret an agent", "xscale": "log", "yscale": "log",
     }  # fmt: skip
-    for each in axes:
-        each.set(**settings)
-        legend_beside(each)
+    for panel in axes:
+        panel.set(**settings)
+        legend_beside(panel)

@@ -209,23 +209,23 @@ def _drawn(
     """
     plot, axes = panels(1, 3, width=4.9)
     for index, (name, places) in enumerate(lines.items()):
-        for each, preset in zip(axes, (PUBLISHED, SOUND, PUBLISHED), strict=True):
-            _points(each, x, [run.final(_label(preset, e)) for run, e in places], name, index)
+        for panel, preset in zip(axes, (PUBLISHED, SOUND, PUBLISHED), strict=True):
+            _points(panel, x, [run.final(_label(preset, e)) for run, e in places], name, index)
         limits = [float(run.theorem(_label(PUBLISHED, e))[-1]) for run, e in places]
         axes[2].plot(x, limits, **line_style(index) | {"linestyle": "--", "linewidth": 1.4})
-    for each, title in zip(axes, (PUBLISHED, SOUND, "Theorem 1, dashed"), strict=True):
-        each.set_title(title)
+    for panel, title in zip(axes, (PUBLISHED, SOUND, "Theorem 1, dashed"), strict=True):
+        panel.set_title(title)
     return plot, axes
 
 
 def _points(
-    axes: Axes, x: Sequence[float], found: Sequence[Measured], label: str, index: int
+    axes: Axes, x: Sequence[float], regrets: Sequence[Measured], label: str, index: int
 ) -> None:
-    means, errors = [each.mean for each in found], [each.error for each in found]
+    means, errors = [regret.mean for regret in regrets], [regret.error for regret in regrets]
     axes.errorbar(x, means, errors, marker=".", label=label, **line_style(index))
 
 
 def _finish(axes: Sequence[Axes], x: str, scale: str) -> None:
-    for each in axes:
-        each.set(xlabel=x, ylabel="regret an agent at T", yscale="log", xscale=scale)
-        legend_beside(each)
+    for panel in axes:
+        panel.set(xlabel=x, ylabel="regret an agent at T", yscale="log", xscale=scale)
+        legend_beside(panel)

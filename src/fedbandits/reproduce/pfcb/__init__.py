@@ -1,4 +1,4 @@
-"""Figures of Solanki et al. (2022): P-FCB. Here are the runs and rows that they share."""
+"""Figures of Solanki et al. (2022), P-FCB: the common runs and rows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from fedbandits.settings.experiment import Experiment, Variant
 
 ALONE, CLEAR, FLOOR = "cucb-alone", "fcb", "fcb-every-round"
 CASES = ("uniform", "normal")
-#: Titles of panels, as the captions have them; the deviation is the figure's.
+#: Titles of panels, as in the captions; the deviation depends on the figure.
 TITLES = {"uniform": "cᵢⱼ, qᵢ ~ U[0, 1]", "normal": "cᵢⱼ, qᵢ ~ N(0.4, {:g})"}
-#: How much more regret than FCB's, in percent, by case: P-FCB at ε = 1, non-federated.
+#: Regret above FCB's, in percent, by case: of P-FCB at ε = 1, and non-federated.
 STATED = {"uniform": (136, 233), "normal": (235, 394)}
-#: What the published noise costs by accounting at ε = 1, δ = 0.01.
+#: The ε of the published noise at ε = 1 by accounting, with δ = 0.01.
 ACCOUNTED = 0.136
 UNSTATED = (
     "The paper states neither ρ nor ζ, and contradicts itself about ω₁ and ω₂: here ρ = 1, "
@@ -42,8 +42,8 @@ def cases_by_row(
     plot, axes = panels(len(rows), len(CASES), width=width)
     places = [(number, case) for number in range(len(rows)) for case in CASES]
     drawn = dict(zip(places, axes, strict=True))
-    for (number, case), each in drawn.items():
-        each.set_title(f"{TITLES[case].format(deviation)}, {rows[number]}")
+    for (number, case), panel in drawn.items():
+        panel.set_title(f"{TITLES[case].format(deviation)}, {rows[number]}")
     return plot, drawn
 
 
@@ -99,23 +99,23 @@ def play(
 
 
 def row(result: xr.Dataset, label: str, **point: Any) -> Row:
-    """Make the row of a system at the end; FRR is its regret over that of buyers alone."""
+    """Make the row of a system at the end; FRR is its regret over the regret of buyers alone."""
     last = result.isel(round=-1)
     mine = last.sel(system=label)
-    each = mine.regret.mean(("replicate", "party"))
-    found = {
+    of_instances = mine.regret.mean(("replicate", "party"))
+    columns = {
         **point,
         "system": label,
-        "regret a buyer": round(float(each.mean()), 1),
-        "median of instances": round(float(each.median()), 1),
+        "regret a buyer": round(float(of_instances.mean()), 1),
+        "median of instances": round(float(of_instances.median()), 1),
         "after exploration": round(float(mine.regret_after_exploration.mean()), 1),
     }
     if ALONE in last.system:
         alone = last.sel(system=ALONE)
         late, alone_late = mine.regret_after_exploration, alone.regret_after_exploration
-        found["FRR"] = round(float(mine.regret.mean() / alone.regret.mean()), 3)
-        found["FRR after exploration"] = round(float(late.mean() / alone_late.mean()), 3)
-    return found | {
+        columns["FRR"] = round(float(mine.regret.mean() / alone.regret.mean()), 3)
+        columns["FRR after exploration"] = round(float(late.mean() / alone_late.mean()), 3)
+    return columns | {
         "missed, worst buyer": round(float(mine.violation_share.max()), 5),
         "empty rounds": round(float(mine.empty_rounds.mean()), 1),
         "reports taken": round(float(mine.reports_accepted.mean()), 1),
@@ -125,5 +125,5 @@ def row(result: xr.Dataset, label: str, **point: Any) -> Row:
 
 def a_buyer(result: xr.Dataset) -> xr.DataArray:
     """Return the regret of a buyer, (system, replicate, round); instances are the replicates."""
-    each: xr.DataArray = result.regret.mean(("replicate", "party"))
-    return each.rename(instance="replicate")
+    regret: xr.DataArray = result.regret.mean(("replicate", "party"))
+    return regret.rename(instance="replicate")

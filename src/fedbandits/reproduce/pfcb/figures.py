@@ -46,7 +46,7 @@ from fedbandits.systems.theory import Bound
 _ALGORITHM_1, _SOUND = "homogeneous-fcb", "pfcb"
 _KINDS = ("homogeneous", "heterogeneous")
 _DEVIATION = 0.1
-#: Two FRR are quite similar if they differ by no more.
+#: Largest difference of two FRR that are "quite similar".
 _SIMILAR = 0.1
 
 
@@ -83,11 +83,11 @@ def _theory_2(
     first: Mapping[str, xr.Dataset], bounds: Mapping[str, Mapping[str, Sequence[Bound]]]
 ) -> list[str]:
     return [
-        f"{case}, {each.label}: {each.bound.theorem.rpartition(', ')[2]} promises at least "
-        f"{each.limit:.2g} of regret for all buyers, {each.measured:,.0f} is measured "
-        f"({each.measured / each.limit:.1g} of it): {each.verdict}."
+        f"{case}, {check.label}: {check.bound.theorem.rpartition(', ')[2]} promises at least "
+        f"{check.limit:.2g} of regret for all buyers, {check.measured:,.0f} is measured "
+        f"({check.measured / check.limit:.1g} of it): {check.verdict}."
         for case in CASES
-        for each in compare(first[case], bounds[case])
+        for check in compare(first[case], bounds[case])
     ]
 
 
@@ -114,11 +114,11 @@ def _verdict_2(rows: Sequence[Row]) -> Verdict:
     return Verdict(not apart and not above, f"{why}.")
 
 
-def _ends_2(rows: Sequence[Row], case: str, what: str) -> tuple[float, float]:
-    """Return a ratio of Algorithm 1's where buyers are alike, and where they are not."""
+def _ends_2(rows: Sequence[Row], case: str, ratio: str) -> tuple[float, float]:
+    """Return a ratio of Algorithm 1 with homogeneous and heterogeneous buyers."""
     mine = where(rows, case=case, system=_ALGORITHM_1)
-    found = {row["buyers"]: float(row[what]) for row in mine}
-    return found["homogeneous"], found["heterogeneous"]
+    by_kind = {row["buyers"]: float(row[ratio]) for row in mine}
+    return by_kind["homogeneous"], by_kind["heterogeneous"]
 
 
 def _draw_2(
@@ -126,7 +126,7 @@ def _draw_2(
     first: Mapping[str, xr.Dataset],
     bounds: Mapping[str, Mapping[str, Sequence[Bound]]],
 ) -> Plot:
-    """Draw the paper's two panels; below them ours; below those Theorem 1."""
+    """Draw the paper's two panels, our systems below, and Theorem 1 at the bottom."""
     titles = ("as the paper", "ours beside", "Theorem 1, one instance")
     plot, drawn = cases_by_row(titles, _DEVIATION, width=5.8)
     for (place, case), axes in drawn.items():
@@ -159,11 +159,11 @@ def _draw_ratios(
 
 _PUBLISHED_AT_1, _SOUND_AT_1 = "pfcb-published, ε = 1", "pfcb, ε = 1"
 _SAME_PRICE = f"pfcb, ε = {ACCOUNTED:g}"
-#: What the paper draws, and what stands beside it.
+#: Systems that the paper draws, and all systems.
 _PRINTED = (ALONE, _PUBLISHED_AT_1, "pfcb-published, ε = 0.3", CLEAR)
 _OURS = (ALONE, _PUBLISHED_AT_1, _SAME_PRICE, "pfcb, ε = 0.3", _SOUND_AT_1, CLEAR, FLOOR)
 _UNCHECKED, _FOR_ONE = "fcb, all taken", "cucb-alone, explores for one"
-#: A ratio of regrets agrees if it is within this share of the paper's.
+#: Largest relative difference of a ratio of regrets that agrees with the paper's.
 _NEAR_RATIO = 0.2
 _PRICES = (
     f"Published noise at ε = 1 costs ε = {ACCOUNTED:g} by accounting, so pfcb at ε = 1 is less "
@@ -200,34 +200,34 @@ def _systems_3() -> list[Variant]:
     ]
 
 
-def _more(found: Mapping[str, float], label: str, clear: str) -> float:
-    """Return by how many percent the regret of ``label`` is above that of ``clear``."""
-    return 100.0 * (found[label] / found[clear] - 1.0)
+def _more(regret: Mapping[str, float], label: str, clear: str) -> float:
+    """Return the regret of ``label`` above that of ``clear``, in percent."""
+    return 100.0 * (regret[label] / regret[clear] - 1.0)
 
 
-def _at_end(rows: Sequence[Row], case: str, what: str) -> dict[str, float]:
-    return {row["system"]: float(row[what]) for row in where(rows, case=case)}
+def _at_end(rows: Sequence[Row], case: str, column: str) -> dict[str, float]:
+    return {row["system"]: float(row[column]) for row in where(rows, case=case)}
 
 
 def _verdict_3(rows: Sequence[Row]) -> Verdict:
     """Judge the order, and each ratio to FCB's regret beside the paper's."""
     agrees, parts, ordered = True, [], True
     for case, stated in STATED.items():
-        found = _at_end(rows, case, "regret a buyer")
-        ours = [_more(found, label, CLEAR) for label in (_PUBLISHED_AT_1, ALONE)]
+        regret = _at_end(rows, case, "regret a buyer")
+        ours = [_more(regret, label, CLEAR) for label in (_PUBLISHED_AT_1, ALONE)]
         near = [
             abs((100.0 + a) / (100.0 + b) - 1.0) <= _NEAR_RATIO
             for a, b in zip(ours, stated, strict=True)
         ]
         agrees = agrees and all(near)
-        ordered = ordered and found[ALONE] > found[_PUBLISHED_AT_1] > found[CLEAR]
+        ordered = ordered and regret[ALONE] > regret[_PUBLISHED_AT_1] > regret[CLEAR]
         parts.append(
             f"P-FCB and learning alone are {ours[0]:.0f}% and {ours[1]:.0f}% above FCB in the "
             f"{case} case, {stated[0]}% and {stated[1]}% in the paper"
         )
     floor = [
-        f"{_more(found, _PUBLISHED_AT_1, FLOOR):.0f}% and {_more(found, ALONE, FLOOR):.0f}%"
-        for found in (_at_end(rows, case, "regret a buyer") for case in CASES)
+        f"{_more(regret, _PUBLISHED_AT_1, FLOOR):.0f}% and {_more(regret, ALONE, FLOOR):.0f}%"
+        for regret in (_at_end(rows, case, "regret a buyer") for case in CASES)
     ]
     why = f"{'; '.join(parts)}; the order is {'the paper’s' if ordered else 'NOT the paper’s'}"
     if not agrees:
@@ -242,17 +242,17 @@ def _verdict_3(rows: Sequence[Row]) -> Verdict:
 def _percentages(rows: Sequence[Row]) -> Iterator[str]:
     """Compare the paper's numbers with ours, against each reading of FCB and of learning alone."""
     for case, (published, alone) in STATED.items():
-        found = _at_end(rows, case, "regret a buyer")
+        regret = _at_end(rows, case, "regret a buyer")
         against = [
-            f"against {clear} {_more(found, _PUBLISHED_AT_1, clear):.0f}% and "
-            f"{_more(found, ALONE, clear):.0f}%"
+            f"against {clear} {_more(regret, _PUBLISHED_AT_1, clear):.0f}% and "
+            f"{_more(regret, ALONE, clear):.0f}%"
             for clear in (CLEAR, _UNCHECKED, FLOOR)
         ]
         yield (
             f"{case}: the paper has P-FCB {published}% and learning alone {alone}% above FCB; "
             f"here, {'; '.join(against)}. Buyers alone that explore as the single-agent algorithm "
-            f"would are {_more(found, _FOR_ONE, CLEAR):.0f}% above {CLEAR}. The sound variant: "
-            f"{_more(found, _SOUND_AT_1, CLEAR):.0f}%."
+            f"would are {_more(regret, _FOR_ONE, CLEAR):.0f}% above {CLEAR}. The sound variant: "
+            f"{_more(regret, _SOUND_AT_1, CLEAR):.0f}%."
         )
 
 
@@ -275,7 +275,7 @@ def _orders(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _draw_3(curves: Mapping[str, xr.DataArray]) -> Plot:
-    """Draw the paper's two panels; below them ours."""
+    """Draw the paper's two panels, and our systems below."""
     plot, drawn = cases_by_row(("as the paper", "ours beside"), 0.2, width=5.6)
     styles = styles_of(list(dict.fromkeys((*_PRINTED, *_OURS))))
     for (place, case), axes in drawn.items():
@@ -299,11 +299,11 @@ BUDGETS: tuple[Sequence[float], Sequence[float]] = (
 BUYERS: tuple[Sequence[int], Sequence[int]] = ((8, 16, 24, 32, 42), range(8, 43, 2))
 #: The budgets that the paper's axis shows.
 _SHOWN = (0.2, 1.1)
-#: The highest labels on its axis of FRR, by case: an axis ends where its curve does.
+#: The highest labels on the paper's axis of FRR, by case, where the curve ends.
 _LABELS = {"uniform": 1.5, "normal": 1.0}
-#: An FRR agrees if it is no further from the paper's.
+#: Largest difference of an FRR that agrees with the paper's.
 _NEAR_FRR = 0.1
-#: A sweep is approximately a line if a line explains this share of it.
+#: Least share of the variance that a line explains in an approximately linear sweep.
 _LINEAR = 0.8
 
 
@@ -329,7 +329,7 @@ def figure_4(context: Context) -> Outcome:
 
 
 def _stated_ratio(case: str) -> float:
-    """Return the FRR of P-FCB at ε = 1, by what both are above FCB."""
+    """Return the stated FRR of P-FCB at ε = 1, from the percentages above FCB."""
     published, alone = STATED[case]
     return (100.0 + published) / (100.0 + alone)
 
@@ -357,9 +357,9 @@ def _falls(rows: Sequence[Row], over: str, value: str) -> Iterator[str]:
 
 
 def _verdict_4(rows: Sequence[Row]) -> Verdict:
-    """Judge whether FRR falls with ε, from the end of the paper's axis to Figure 3's at ε = 1.
+    """Judge whether FRR falls with ε, and has the value of Figure 3 at ε = 1.
 
-    The text also says that it falls less than linearly: a unit of ε less beyond 1 than before.
+    By the text, FRR falls less than linearly: less for a unit of ε beyond 1 than before.
     """
     agrees, parts, low, straight = True, [], [], []
     for case in CASES:
@@ -435,7 +435,7 @@ def _verdict_5(rows: Sequence[Row]) -> Verdict:
 def _draw_sweep(
     shown: tuple[Sequence[Row], Sequence[Row]], over: str, value: str, x: str, y: str
 ) -> Plot:
-    """Draw the paper's two panels, P-FCB alone; below them ours. All axes are linear."""
+    """Draw the paper's two panels with P-FCB alone, and our systems below, on linear axes."""
     plot, drawn = cases_by_row(("as the paper", "ours beside"), 0.2, width=5.2)
     for (place, case), axes in drawn.items():
         names = (_NAMES, (_PUBLISHED,))[place == 0]

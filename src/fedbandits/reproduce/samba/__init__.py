@@ -1,6 +1,6 @@
-"""Figures of Ciucanu et al. (2022): SAMBA. Here are the algorithms, arms and runs that they share.
+"""Figures of Ciucanu et al. (2022), SAMBA: the common algorithms, arms and runs.
 
-They show who sees what, times, rewards and shares of work.
+The figures show the sight of participants, times, rewards and shares of work.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from fedbandits.systems.samba.plan import make_plan
 from fedbandits.systems.samba.theory import Costs
 
 ALGORITHMS = ("egreedy", "egreedy-decreasing", "softmax", "pursuit", "ucb", "thompson")
-#: How a system is named in tables: its algorithm, and how it is played.
+#: Ways of play, as tables name them behind the algorithm.
 WAYS = {"samba": "secure", "distributed": "distributed in clear", "plain": "plain"}
 STREAM = "secure, stream cipher"
-#: Runs of parties that exchange messages: of the published variant, and of the silent one, in which
-#: no server learns anything. A simulation does not play what the servers of a silent run exchange.
+#: Runs of parties that exchange messages: of the published variant, and of the silent variant, in
+#: which no server learns anything. A simulation does not play the servers' messages of a silent
+#: run.
 PARTIES, SILENT = "secure, by parties", "silent, by parties"
 STAND_IN = "stand-in (drawn means)"
 _MEANS = 100
@@ -52,16 +53,16 @@ class Sizes(NamedTuple):
 class Source(NamedTuple):
     """A source of arm means."""
 
-    name: str  # what it is called in tables and above axes
-    path: str | None = None  # A file; None for the stand-in
+    name: str  # in tables and above axes
+    path: str | None = None  # of a file; None for the stand-in
 
     @property
     def is_jester(self) -> bool:
-        """True if these are Jester's, by the name of the file."""
+        """True for Jester's ratings, by the name of the file."""
         return "jester" in self.name.lower()
 
     def world(self, arms: int) -> Bernoulli:
-        """Make a world of the K largest means; ratings are counted as the published means were."""
+        """Make a world of the K largest means; ratings are counted like the published means."""
         if self.path is None:
             return Bernoulli(means=drawn_means(), arms=arms)
         if pathlib.Path(self.path).suffix == ".txt":
@@ -72,46 +73,46 @@ class Source(NamedTuple):
 
 
 def sources(context: Context) -> list[Source]:
-    """Return the files that were given, or the stand-in."""
+    """Return the given files, or the stand-in."""
     if not context.data:
         return [Source(STAND_IN)]
     return [Source(pathlib.Path(path).stem, path) for path in context.data]
 
 
 def drawn_means() -> tuple[float, ...]:
-    """Draw the stand-in: means that fall about as MovieLens's do, the same every time."""
+    """Draw the stand-in: means that fall about like MovieLens's, the same every time."""
     units = uniforms(_MEANS, Key(2022, 8), 0, 0, Purpose.WORLD)
     return tuple((1.0 - np.power(1.0 - units, 1.0 / 6.0)).tolist())
 
 
-def what_was_played(found: Sequence[Source]) -> str:
-    """Say where the means came from."""
-    if found[0].path is None:
+def played_means(data: Sequence[Source]) -> str:
+    """Name the sources of the means."""
+    if data[0].path is None:
         return (
             f"No data was given: {_MEANS} means drawn once from Beta(1, 6) STAND IN for MovieLens "
             "and Jester. Give the published means with --data."
         )
-    return f"Means of the arms: {', '.join(source.name for source in found)}."
+    return f"Means of the arms: {', '.join(source.name for source in data)}."
 
 
 #: Of the customer's key, as in the paper.
 BITS = 2048
 _AES_REPEATS, _PAILLIER_REPEATS = 20_000, 5
-#: Steps that parties play. Every step is the same work, so a longer run is measured by so many.
+#: Steps that parties play: all steps are the same work, so they stand for a longer run.
 PARTY_STEPS = 100
-#: Rounds of a run that is played only to be compiled.
+#: Rounds of a run for compilation.
 _SHORT = 20
 
 
 @functools.cache
 def customer_key() -> paillier.PrivateKey:
-    """Make one key for all runs; making it is no part of the protocol, here or in the paper."""
+    """Make a key for all runs, which is no part of the protocol, here or in the paper."""
     return paillier.generate(BITS)
 
 
 @functools.cache
 def _compile(config: Samba) -> None:
-    """Play a short run of its own, so that no time of a measured one goes into compilation."""
+    """Play a short run, so that measured runs exclude compilation."""
     world = Bernoulli(means=(0.2, 0.4, 0.6), arms=3)
     run = Replicate(make_plan(config, world.facts, _SHORT), world, 0, 0)
     run.customer_key = customer_key()
@@ -131,7 +132,7 @@ def replicate(
 def cpu_seconds(
     preset: str, world: Bernoulli, budget: int, parts: Mapping[str, str], number: int
 ) -> float:
-    """Measure the processor time of a whole run; other work disturbs it less than the clock."""
+    """Measure the processor time of a whole run, which other work disturbs less than the clock."""
     run = replicate(system(preset, paillier_bits=BITS, **parts).config, world, budget, number)
     return round(_of(lambda: run.advance(budget)), 6)
 
@@ -146,20 +147,20 @@ def parties(
     def supplies(role: str, place: int) -> Supply:
         if role == CUSTOMER and config.encrypts_sums:
             return Supply(private_key=customer_key())
-        brought: Supply = simulated(role, place)
-        return brought
+        supply: Supply = simulated(role, place)
+        return supply
 
     return PartiesReplicate(SYSTEM, plan, world, seed, number, supplies=supplies)
 
 
 @functools.cache
 def compile_parties(config: Samba) -> None:
-    """Play a short run of parties, so that no time of a measured one goes into compilation."""
+    """Play a short run of parties, so that measured runs exclude compilation."""
     parties(config, Bernoulli(means=(0.2, 0.4, 0.6), arms=3), _SHORT).advance(_SHORT)
 
 
 def party_seconds(preset: str, world: Bernoulli, budget: int, number: int) -> float:
-    """Measure the processor time of a run of parties: few of its steps stand for all of them."""
+    """Measure the processor time of a run of parties, from few of its steps."""
     config = system(preset, paillier_bits=BITS).config
     compile_parties(config)
     arms = world.facts.parties
@@ -173,7 +174,7 @@ def party_seconds(preset: str, world: Bernoulli, budget: int, number: int) -> fl
 
 
 def bare_costs() -> Costs:
-    """Measure what one operation takes with nothing around it: means over scores and bits."""
+    """Measure bare operations: mean times over scores and bits."""
     gcm, nonce, position = AESGCM(os.urandom(32)), os.urandom(12), bytes(16)
     payloads = (bytes(8), bytes(1))
     sealed = [gcm.encrypt(nonce, payload, position) for payload in payloads]
@@ -190,12 +191,12 @@ def bare_costs() -> Costs:
                 gcm.decrypt(nonce, packet, position)
 
     private = customer_key()
-    public, some = private.public_key, range(_PAILLIER_REPEATS)
-    ciphertexts = [public.encrypt(i) for i in some]
+    public, numbers = private.public_key, range(_PAILLIER_REPEATS)
+    ciphertexts = [public.encrypt(i) for i in numbers]
     return Costs(
         _of(encrypt) / _AES_REPEATS,
         _of(decrypt) / _AES_REPEATS,
-        _of(lambda: [public.encrypt(i) for i in some]) / _PAILLIER_REPEATS,
+        _of(lambda: [public.encrypt(i) for i in numbers]) / _PAILLIER_REPEATS,
         _of(lambda: [private.decrypt(c) for c in ciphertexts]) / _PAILLIER_REPEATS,
     )
 

@@ -30,69 +30,67 @@ from fedbandits.reproduce.samba import (
     PARTY_STEPS,
     Source,
     parties,
+    played_means,
     replicate,
     sources,
-    what_was_played,
 )
 from fedbandits.settings.experiment import Experiment, Variant, system
 
-#: The schedule of decreasing ε in the authors' code; the paper names none.
+#: The schedule of decreasing ε in the authors' code; the paper has no schedule.
 LOGARITHMIC = "egreedy-decreasing, 1 / log₂ t"
-#: All that are played, in order.
+#: All played algorithms, in order.
 PLAYED = (*ALGORITHMS[:2], LOGARITHMIC, *ALGORITHMS[2:])
-#: The paper's six, by the settings of the authors' code.
+#: The paper's six algorithms, by the settings of the authors' code.
 THEIRS = tuple(LOGARITHMIC if name == "egreedy-decreasing" else name for name in ALGORITHMS)
-#: Mean rewards of N = 10⁵ pulls on MovieLens's means, as the authors' published results give them.
+#: Mean rewards of N = 10⁵ pulls on MovieLens's means, from the authors' published results.
 PUBLISHED = {
     10: dict(zip(THEIRS, (51_069, 51_862, 49_614, 49_174, 52_310, 52_743), strict=True)),
     100: dict(zip(THEIRS, (48_172, 49_451, 47_737, 45_119, 47_953, 52_572), strict=True)),
 }
-#: The same of Jester's ratings, where they are known (150 runs), and what the authors tuned there.
+#: The same on Jester's ratings, as far as known (150 runs), and the authors' tuned settings there.
 JESTER: dict[int, dict[str, int]] = {100: {"softmax": 46_589, "thompson": 48_605}}
 TUNED_ON_JESTER = {"softmax": "softmax(0.02)", "pursuit": "pursuit(0.2)"}
-#: Of a run with independent draws, from a separate check: mean and deviation of a single run.
+#: Mean and deviation of a single run with independent draws, from a separate check.
 CHECKED = {
     (10, "ucb"): (52_285, 144),
     (10, "thompson"): (53_014, 137),
     (100, "ucb"): (47_945, 177),
     (100, "thompson"): (52_183, 169),
 }
-#: The authors' means lie this many deviations of a run from ours, at most: their replicates repeat
-#: each other's draws, so their mean strays about as far as a run.
+#: Largest distance of the authors' means from ours, in deviations of a run: their replicates repeat
+#: each other's draws, so their mean varies about like a run.
 _FAR = 3.0
-#: Secure runs that are compared with plain ones.
+#: Number of secure runs that are compared with plain runs.
 _SECURE = 2
-#: Columns that say whether Theorem 2 holds, by kind of run.
+#: Columns with the result of Theorem 2, by kind of run.
 _EQUAL = {"secure": "secure equals plain", "silent": "silent equals its plain run"}
 BUDGET, ARMS = 100_000, (10, 100)
-#: Runs quick and full, of the published variant and of the silent one. An owner's own secret draws
+#: Runs quick and full, of the published variant and of the silent variant. An owner's secret draws
 #: make a silent run ten times as long.
 REPLICATES, SILENT_REPLICATES = (20, 50), (4, 20)
 
 
 class Rewards(NamedTuple):
-    """Rewards of each way to play, (system, replicate, round)."""
+    """Rewards by way of play, (system, replicate, round)."""
 
-    #: Of the published variant: one machine, and SAMBA.
-    plain: xr.DataArray
-    secure: xr.DataArray
-    #: Of the silent variant, whose scores are rounded and drawn otherwise.
-    silent: xr.DataArray
+    plain: xr.DataArray  # of the published variant, on one machine
+    secure: xr.DataArray  # of the published variant, by SAMBA
+    silent: xr.DataArray  # of the silent variant, with other rounding and draws of scores
 
 
 def figure_8c(context: Context) -> Outcome:
-    """Make rewards; secure runs return their plain ones', checked on some replicates.
+    """Make rewards; on some replicates, secure runs must have the rewards of plain runs.
 
-    So do silent runs that parties play, for few steps.
+    Silent runs of parties must have the rewards of plain runs, in few steps.
     """
-    found, rows = sources(context), list[Row]()
+    data, rows = sources(context), list[Row]()
     curves: dict[str, xr.DataArray] = {}
-    for source in found:
+    for source in data:
         for arms in ARMS:
             played = _play(context, source, arms)
             rows += [_row(source, arms, name, played) for name in PLAYED]
         curves[source.name] = played.plain
-    remarks = [what_was_played(found), *_remarks(rows)]
+    remarks = [played_means(data), *_remarks(rows)]
     return Outcome(rows, _draw(rows, curves), remarks, verdict(rows))
 
 
@@ -136,7 +134,7 @@ def _play(context: Context, source: Source, arms: int) -> Rewards:
 
 
 def _row(source: Source, arms: int, name: str, played: Rewards) -> Row:
-    totals, secured, silent = (each.sel(system=name).isel(round=-1).values for each in played)
+    totals, secured, silent = (of_way.sel(system=name).isel(round=-1).values for of_way in played)
     stated = JESTER if source.is_jester else PUBLISHED if _is_published(source) else {}
     authors = stated.get(arms, {}).get(name, "–")
     deviation = float(totals.std(ddof=1))
@@ -156,12 +154,12 @@ def _row(source: Source, arms: int, name: str, played: Rewards) -> Row:
 
 
 def _equal(private: np.ndarray, plain: np.ndarray) -> str:
-    """Return whether the first runs, which are played both ways, return the same."""
+    """Return whether the first runs, which are played both ways, have equal rewards."""
     return "yes" if (private == plain[: len(private)]).all() else "NO"
 
 
 def _by_parties(source: Source, arms: int, name: str) -> str:
-    """Return whether the parties of a silent run return, in few steps, what its plain run does."""
+    """Return whether a silent run of parties has the rewards of its plain run, in few steps."""
     world, rounds = source.world(arms), arms + PARTY_STEPS
     silent, plain = (
         next(variant for variant in variants if variant.label == name).config
@@ -177,7 +175,7 @@ def _by_parties(source: Source, arms: int, name: str) -> str:
 
 
 def _is_published(source: Source) -> bool:
-    """Return whether these are the authors' published means: 501 of 943 users for the best."""
+    """Return whether the means are the authors' published means: 501/943 for the best."""
     if source.path is None or pathlib.Path(source.path).suffix != ".txt":
         return False
     means = source.world(2).world(Key(0, 0)).means
@@ -185,7 +183,7 @@ def _is_published(source: Source) -> bool:
 
 
 def verdict(rows: Sequence[Row]) -> Verdict:
-    """Judge by Theorem 2, the authors' means where they can be compared, and who earns most."""
+    """Judge by Theorem 2, by the authors' comparable means, and by the best algorithm."""
     for kind, column in _EQUAL.items():
         unequal = [row for row in rows if row[column] != "yes"]
         if unequal:
@@ -247,7 +245,7 @@ def _remarks(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _draw(rows: Sequence[Row], curves: dict[str, xr.DataArray]) -> Plot:
-    """Draw rewards over budgets with the most arms, as the paper does; the last ones beside."""
+    """Draw rewards over budgets with the most arms, as the paper does, and final rewards beside."""
     plot, axes = panels(len(curves), 2, width=6.4, height=4.3)
     for (name, curve), theirs, ours in zip(curves.items(), axes[::2], axes[1::2], strict=True):
         _draw_budgets(theirs, curve)
@@ -258,7 +256,7 @@ def _draw(rows: Sequence[Row], curves: dict[str, xr.DataArray]) -> Plot:
 
 
 def _draw_budgets(axes: Axes, curve: xr.DataArray) -> None:
-    """Draw rewards over budgets; a run's first rounds are a run of that budget."""
+    """Draw rewards over budgets; the first rounds of a run are a run of a smaller budget."""
     late = curve.interp(round=np.linspace(BUDGET / 2, BUDGET, 6))
     for index, name in enumerate(THEIRS):
         mean = late.sel(system=name).mean("replicate")

@@ -1,4 +1,4 @@
-"""Figure 8(d) of Ciucanu et al. (2022): who spends the time."""
+"""Figure 8(d) of Ciucanu et al. (2022): shares of participants in the time."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fedbandits.environments import Bernoulli
 from fedbandits.experiments.plots import line_style
 from fedbandits.reproduce.engine import (
     Context,
+    Law,
     Outcome,
     Row,
     Verdict,
@@ -33,9 +34,9 @@ from fedbandits.reproduce.samba import (
     Sizes,
     compile_parties,
     parties,
+    played_means,
     replicate,
     sources,
-    what_was_played,
 )
 from fedbandits.settings.experiment import system
 from fedbandits.systems.samba.keys import DEALER, OWNER
@@ -43,11 +44,11 @@ from fedbandits.systems.samba.loop import ROLES
 
 _OWNERS, _CONTROLLER, _COMP, _CUSTOMER = ROLES
 _ONE = "one data owner"
-#: Who works in each variant; the paper has the first one.
+#: Working roles of each variant; the paper has the first variant.
 _PUBLISHED, _SILENT = "published", "silent"
 WORKERS = {_PUBLISHED: ROLES, _SILENT: (*ROLES, DEALER)}
 _PRESETS = {_PUBLISHED: "samba", _SILENT: "samba-silent"}
-#: "The share of Comp stays the same": within so many percentage points.
+#: "The share of Comp stays the same": largest difference in percentage points.
 _SAME = 10.0
 #: "Roughly equivalent": within this factor. In one of the authors' result files it is 3.0.
 _ROUGHLY = 4.0
@@ -60,7 +61,7 @@ SIZES = Sizes([3000], [10, 50, 100], 3), Sizes([100_000], [10, 50, 100], 50)
 
 def figure_8d(context: Context) -> Outcome:
     """Make the shares of time, every packet sealed by itself."""
-    sizes, found = SIZES[context.full], sources(context)
+    sizes, data = SIZES[context.full], sources(context)
     (budget,) = sizes.budgets
     table = {
         (source.name, variant, algorithm, arms): (
@@ -70,14 +71,14 @@ def figure_8d(context: Context) -> Outcome:
             ),
         )
         for source, variant, algorithm, arms in itertools.product(
-            found, WORKERS, _ALGORITHMS, sizes.arms
+            data, WORKERS, _ALGORITHMS, sizes.arms
         )
     }
     taken = context.measured(table, sizes.repeats)
     rows = [_row(*key, seconds) for key, seconds in taken.items()]
-    found_verdict, remarks = verdict(rows)
+    judged, remarks = verdict(rows)
     remarks = [
-        what_was_played(found),
+        played_means(data),
         f"Means of {sizes.repeats} runs each, in processor time. The paper's pies are of Pursuit, "
         "with 10 and with 100 arms; UCB and 50 arms are added.",
         *remarks,
@@ -89,7 +90,7 @@ def figure_8d(context: Context) -> Outcome:
         "shares are added in place of Paillier's encryptions. Silent runs do not count in the "
         "verdict, as the paper does not have them.",
     ]
-    return Outcome(rows, _draw(rows), remarks, found_verdict)
+    return Outcome(rows, _draw(rows), remarks, judged)
 
 
 def _seconds_by_role(preset: str, world: Bernoulli, budget: int, number: int) -> dict[str, float]:
@@ -101,7 +102,7 @@ def _seconds_by_role(preset: str, world: Bernoulli, budget: int, number: int) ->
 
 
 def _seconds_by_party(preset: str, world: Bernoulli, budget: int, number: int) -> dict[str, float]:
-    """Measure what parties work on events and messages, by role."""
+    """Measure the time of parties for events and messages, by role."""
     config = system(preset, paillier_bits=BITS).config
     compile_parties(config)
     rounds = min(budget, world.facts.parties + PARTY_STEPS)
@@ -115,7 +116,7 @@ def _seconds_by_party(preset: str, world: Bernoulli, budget: int, number: int) -
 
 
 def _timed(method: Callable[..., Any], seconds: dict[str, float], role: str) -> Callable[..., Any]:
-    """Return the method, which adds the time that it takes to the role's seconds."""
+    """Return the method, which adds its time to the seconds of the role."""
 
     def timed(*arguments: Any) -> Any:
         began = time.thread_time()
@@ -132,13 +133,13 @@ _MEASURES = {_PUBLISHED: _seconds_by_role, _SILENT: _seconds_by_party}
 def _row(
     source: str, variant: str, algorithm: str, arms: int, taken: Sequence[dict[str, float]]
 ) -> Row:
-    """Return the shares of one size; a worker of the variant whose time is missing is an error."""
+    """Return the shares of one size; a missing time of a role is an error."""
     totals = [sum(seconds.values()) for seconds in taken]
     shares = {
         role: [seconds[role] / total for seconds, total in zip(taken, totals, strict=True)]
         for role in WORKERS[variant]
     }
-    mean = {role: statistics.mean(each) for role, each in shares.items()}
+    mean = {role: statistics.mean(of_runs) for role, of_runs in shares.items()}
     return {
         "data": source,
         "variant": variant,
@@ -180,8 +181,10 @@ def verdict(rows: Sequence[Row]) -> tuple[Verdict, list[str]]:
             f"The customer's share is at most {100 * customer:.2f}%.",
         ),
     }
-    said = {name: (holds, f"{name} ({text.rstrip('.')})") for name, (holds, text) in laws.items()}
-    return verdict_of(said), [text for _, text in laws.values()]
+    named = {
+        name: Law(holds, f"{name} ({text.rstrip('.')})") for name, (holds, text) in laws.items()
+    }
+    return verdict_of(named), [text for _, text in laws.values()]
 
 
 def _draw(rows: Sequence[Row]) -> Plot:
@@ -193,9 +196,9 @@ def _draw(rows: Sequence[Row]) -> Plot:
         pies = where(mine, variant=_PUBLISHED, algorithm=_ALGORITHMS[0])
         _draw_pie(first, pies[0])
         _draw_pie(second, pies[-1])
-        for each, variant in zip(others, WORKERS, strict=True):
-            _draw_bars(each, where(mine, variant=variant), WORKERS[variant])
-            each.set_title(f"{variant}: {name}")
+        for panel, variant in zip(others, WORKERS, strict=True):
+            _draw_bars(panel, where(mine, variant=variant), WORKERS[variant])
+            panel.set_title(f"{variant}: {name}")
     return plot
 
 

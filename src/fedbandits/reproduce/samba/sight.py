@@ -1,4 +1,4 @@
-"""Figure 7 of Ciucanu et al. (2022): who sees what, and what Comp works out from that."""
+"""Figure 7 of Ciucanu et al. (2022): the data that participants see, and Comp's attack."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from fedbandits.systems.samba.audit.examination import (
 )
 from fedbandits.systems.samba.keys import COMP
 
-#: The run whose transcript is looked through.
+#: Size of the run with the examined transcript.
 _ARMS, _PULLS = 4, 40
-#: What Comp may know by luck: more often than that is more than "nothing".
+#: Largest rate of recovery by luck: more is more than "nothing".
 _NOTHING = 0.01
 _SHADES = {
     Exposure.NOT_SEEN: "#f2f2f2", Exposure.ENCRYPTED: "#cfe3f2", Exposure.GUESSED: "#f7c6a3",
@@ -37,11 +37,11 @@ _SHADES = {
     Exposure.CLEAR: "#a8d8a0",
 }  # fmt: skip
 _REWARD, _STATISTICS = "the cumulative reward", "every (sᵢ, nᵢ), without names"
-#: Cells that print the mask αₜ alone. Comp's lists are in the order σₜ, too, which hides more.
+#: Cells that print the mask αₜ alone. Comp's lists are also permuted by σₜ, which hides more.
 _MASK_ALONE = ((OWN, COMP), (OTHERS, COMP))
-#: How everybody sees every datum: by datum, then by participant.
+#: Exposure of every datum to every participant: by datum, then by participant.
 Seen = Mapping[str, Mapping[str, Exposure]]
-#: Runs in which Comp is let try, quick and full.
+#: Attacked runs, quick and full.
 ALGORITHMS = ("ucb", "softmax", "egreedy")
 SIZES = Sizes([1000], [5, 10, 50], 3), Sizes([1000], [5, 10, 50], 20)
 
@@ -62,7 +62,7 @@ def figure_7(context: Context) -> Outcome:
 
 
 class _Rate(NamedTuple):
-    """Shares of comparisons before which Comp knows something, over runs."""
+    """Shares of comparisons before which Comp knows a datum, over runs."""
 
     algorithm: str
     arms: int
@@ -73,14 +73,14 @@ class _Rate(NamedTuple):
 
 def _recovered(algorithm: str, arms: int, sizes: Sizes) -> list[float]:
     (budget,), runs = sizes.budgets, sizes.repeats
-    found = [count_recovered(_played(algorithm, arms, budget, seed)) for seed in range(runs)]
-    rewards = [each.rewards / each.of for each in found]
-    statistics = [each.statistics / each.of for each in found]
+    attacks = [count_recovered(_played(algorithm, arms, budget, seed)) for seed in range(runs)]
+    rewards = [attack.rewards / attack.of for attack in attacks]
+    statistics = [attack.statistics / attack.of for attack in attacks]
     return [sum(statistics) / runs, sum(rewards) / runs, min(rewards)]
 
 
 def _played(algorithm: str, arms: int, pulls: int, seed: int) -> PartiesReplicate:
-    """Play the parties' run, and record every message of it."""
+    """Play a run of parties, which keeps every message."""
     config = system(f"samba-{algorithm}", paillier_bits=BITS).config
     run = parties(config, Bernoulli(arms=arms), pulls, seed=seed)
     run.advance(pulls)
@@ -94,26 +94,26 @@ def _cells(seen: Seen) -> Iterator[Row]:
 
 
 def _printed(datum: str, participant: str) -> Exposure:
-    """Return the paper's cell, as it is printed."""
+    """Return the printed cell of the paper."""
     if (datum, participant) in _MASK_ALONE:
         return Exposure.MASKED
     return FIGURE_7[datum].get(participant, Exposure.NOT_SEEN)
 
 
-def _line(what: str, participant: str, printed: Exposure, here: str) -> Row:
-    return {"what": what, "who": PARTICIPANTS[participant], "paper": printed.text, "here": here}
+def _line(datum: str, participant: str, printed: Exposure, here: str) -> Row:
+    return {"what": datum, "who": PARTICIPANTS[participant], "paper": printed.text, "here": here}
 
 
 def _recoveries(rates: Sequence[_Rate], sizes: Sizes) -> Iterator[Row]:
     for rate in rates:
         run = f"worked out: {rate.algorithm}, K = {rate.arms}, N = {sizes.budgets[0]:,}"
         least = f" (least {100 * rate.least:.2f}%)"
-        for what, printed, share, more in (
+        for datum, printed, share, more in (
             (_REWARD, Exposure.NOT_SEEN, rate.rewards, least),
             (_STATISTICS, Exposure.MASKED_PERMUTED, rate.statistics, ""),
         ):
             here = f"before {100 * share:.2f}% of comparisons{more}"
-            yield _line(f"{what}, {run}", COMP, printed, here)
+            yield _line(f"{datum}, {run}", COMP, printed, here)
 
 
 def _remarks(sizes: Sizes) -> list[str]:
@@ -131,7 +131,7 @@ def _remarks(sizes: Sizes) -> list[str]:
 
 
 def verdict(seen: Seen, rates: Sequence[_Rate]) -> Verdict:
-    """Judge whether the cells are the paper's, and Comp learns nothing, as Theorem 3 says."""
+    """Judge whether the cells are the paper's, and Comp learns nothing, as in Theorem 3."""
     cells = [
         (datum, name, sight)
         for datum, row in seen.items()

@@ -1,6 +1,6 @@
 """Figure 8(a) and (b) of Ciucanu et al. (2022): time over the budget and over the arms.
 
-The laws of section 6.2 are worked out from measurements.
+The laws of section 6.2 are computed from measurements.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import functools
 import itertools
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,6 +19,7 @@ from fedbandits._typing import Floats
 from fedbandits.environments import Bernoulli
 from fedbandits.reproduce.engine import (
     Context,
+    Law,
     Outcome,
     Row,
     deviation,
@@ -41,32 +42,25 @@ from fedbandits.reproduce.samba import (
     bare_costs,
     cpu_seconds,
     party_seconds,
+    played_means,
     sources,
-    what_was_played,
 )
 from fedbandits.systems.samba.theory import Costs, operations
 
-#: A line must explain as much of the variance; runs on a busy machine stray.
+#: Least share of the variance that a line explains, on a busy machine.
 _STRAIGHT = 0.9
 #: Pursuit has two iterations a step; "double" is a ratio between these.
 _DOUBLE = (1.6, 2.4)
 #: "At most an order of magnitude" (section 6.2).
 _ORDER = 10.0
-#: Standard errors that two totals must be apart to be told apart.
+#: Least distance of two different totals in standard errors.
 _APART = 2.0
 
 
-class Law(NamedTuple):
-    """A law that the paper states of times: whether it shows, and in which numbers."""
-
-    holds: bool
-    text: str
-
-
 def work_out(rows: Sequence[Row], over: str, costs: Costs) -> dict[str, Law]:
-    """Work out each law over all data, from rows over a column and the costs of bare operations.
+    """Compute each law over all data, from rows over a column and the costs of bare operations.
 
-    With two data sets or more their orders are compared, too.
+    With two data sets or more, their orders are compared too.
     """
     laws = {
         "linear": _linear(rows, over),
@@ -83,7 +77,7 @@ def _linear(rows: Sequence[Row], over: str) -> Law:
     for algorithm in ALGORITHMS:
         x, y = _times_of(rows, algorithm, over)
         slope, offset = np.polyfit(x, y, 1)
-        spread = float(np.var(y))  # 0 where the clock is too coarse for runs this short
+        spread = float(np.var(y))  # 0 if the clock is too coarse for short runs
         left = float(np.var(y - slope * x - offset))
         shares[algorithm] = 1.0 - left / spread if spread > 0.0 else 0.0
     least = min(shares, key=shares.__getitem__)
@@ -97,7 +91,7 @@ def _linear(rows: Sequence[Row], over: str) -> Law:
 def _double(rows: Sequence[Row], over: str, costs: Costs) -> Law:
     """Compare Pursuit's slope with the others'.
 
-    The paper's slopes are of N = 10⁵, where an owner's one Paillier encryption does not show.
+    The paper's slopes have N = 10⁵, where an owner's single Paillier encryption does not show.
     """
     once = costs.paillier_encryption if over == "arms K" else 0.0
     slopes = {name: np.polyfit(*_times_of(rows, name, over), 1)[0] - once for name in ALGORITHMS}
@@ -132,15 +126,13 @@ def _order(rows: Sequence[Row]) -> Law:
 def _hierarchy(by_data: Mapping[tuple[str, ...], Sequence[Row]]) -> Law:
     """Check that no two algorithms clearly change places from one data set to another."""
     changed = []
-    for one, other in itertools.combinations(ALGORITHMS, 2):
+    for pair in itertools.combinations(ALGORITHMS, 2):
         signs = []
         for mine in by_data.values():
-            (first, spread), (second, other_spread) = (
-                _total(mine, name, "samba") for name in (one, other)
-            )
+            (first, spread), (second, other_spread) = (_total(mine, name, "samba") for name in pair)
             signs.append((first - second) / max(float(np.hypot(spread, other_spread)), 1e-12))
         if min(signs) < -_APART and max(signs) > _APART:
-            changed.append(f"{one} and {other}")
+            changed.append(" and ".join(pair))
     return Law(
         not changed,
         "all data sets have the same order of algorithms "
@@ -149,7 +141,7 @@ def _hierarchy(by_data: Mapping[tuple[str, ...], Sequence[Row]]) -> Law:
 
 
 def _overhead(rows: Sequence[Row], costs: Costs) -> Law:
-    """Compare seconds of secure runs with those of other ways, over all sizes."""
+    """Compare seconds of secure runs with seconds of other ways, over all sizes."""
     bare = 2 * (costs.aes_encryption + costs.aes_decryption)
     above = {
         way: {a: _total(rows, a, "samba")[0] / _total(rows, a, way)[0] for a in ALGORITHMS}
@@ -186,14 +178,14 @@ def _range(ratios: dict[str, float]) -> str:
     return f"{ratios[least]:.0f} × ({least}) to {ratios[most]:.0f} × ({most})"
 
 
-#: Secure over plain and over distributed in one of the authors' result files.
+#: Ratios of times in one of the authors' result files.
 _AUTHORS = (
     "In one of the authors' own result files (Jester, N = 10⁵, K = 100, first iteration) secure "
     "runs take 45 to 57 times as long as plain ones (Thompson 8 times), and 4 to 8 times as long "
     "as their distributed runs in clear: the paper's order of magnitude is the latter."
 )
-#: Sizes quick and full, by the column that varies. Full: those of the authors' configuration, 50
-#: runs each.
+#: Sizes quick and full, by the column that varies. Full sizes are those of the authors'
+#: configuration, with 50 runs each.
 SIZES = {
     "budget N": (
         Sizes(range(2000, 10_001, 2000), [20], 5),
@@ -217,17 +209,17 @@ def figure_8b(context: Context) -> Outcome:
 
 
 def _times(context: Context, over: str) -> Outcome:
-    sizes, found = SIZES[over][context.full], sources(context)
-    taken = _measure(context, found, sizes)
+    sizes, data = SIZES[over][context.full], sources(context)
+    taken = _measure(context, data, sizes)
     bare = context.measured({0: ("bare", lambda _: list(bare_costs()))}, sizes.repeats)[0]
-    costs = Costs(*(statistics.median(each) for each in zip(*bare, strict=True)))
+    costs = Costs(*map(statistics.median, zip(*bare, strict=True)))
     rows = [
         _row(source, budget, arms, system, seconds, costs)
         for (source, budget, arms, system), seconds in taken.items()
     ]
     laws = work_out(rows, over, costs)
     remarks = [
-        what_was_played(found),
+        played_means(data),
         f"Means and deviations of {sizes.repeats} runs, measured in turn, in processor time; the "
         "customer's key of 2048 bits is made before.",
         *_bare(rows, costs, over),
@@ -240,7 +232,7 @@ def _times(context: Context, over: str) -> Outcome:
 
 
 def _measure(
-    context: Context, found: Sequence[Source], sizes: Sizes
+    context: Context, data: Sequence[Source], sizes: Sizes
 ) -> dict[tuple[str, int, int, str], list[float]]:
     """Measure seconds by data, N, K and system."""
     table = {
@@ -248,14 +240,14 @@ def _measure(
             f"{source.name}-N{budget}-K{arms}-{title}".replace(" ", "_"),
             measure(source.world(arms), budget),
         )
-        for source, budget, arms in itertools.product(found, sizes.budgets, sizes.arms)
+        for source, budget, arms in itertools.product(data, sizes.budgets, sizes.arms)
         for title, measure in _systems()
     }
     return context.measured(table, sizes.repeats)
 
 
 def _systems() -> Iterator[tuple[str, Callable[[Bernoulli, int], Callable[[int], float]]]]:
-    """List every system, and what measures one run of it in a world, for a budget."""
+    """List every system, with the function that measures a run of a budget in a world."""
 
     def simulated(preset: str, **parts: str) -> Any:
         return lambda world, budget: functools.partial(cpu_seconds, preset, world, budget, parts)
@@ -274,7 +266,7 @@ def _row(
     source: str, budget: int, arms: int, system: str, seconds: Sequence[float], costs: Costs
 ) -> Row:
     iterations = 2 if system.startswith("pursuit") else 1
-    # Steps that explore seal no scores, and how many do differs from run to run.
+    # Steps that explore seal no scores, and their number differs from run to run.
     sealed = system.endswith(WAYS["samba"]) and not system.startswith("egreedy")
     bare = operations(budget, arms, iterations).seconds(costs) if sealed else None
     return {
