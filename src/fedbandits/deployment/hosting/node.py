@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from fedbandits.deployment.delivery.delivery import Delivery
@@ -67,6 +67,8 @@ class Node:
         #: Whether the ledger has refused a release.
         self.exhausted = False
         self._notices = Notices(self.member)
+        #: The report that was looked at last: decisions and rewards change none.
+        self._noticed: Mapping[str, Any] | None = None
         self._begun = asyncio.Event()
         self.handover = Handover(seat, self.host, self._begin_with_secrets)
         #: How many messages of peers wait to be taken.
@@ -323,8 +325,9 @@ class Node:
         future.add_done_callback(look)
 
     def _wake(self) -> None:
-        if self.host.has_exchanged:
-            self._notices.look(self.host.view.report)
+        if self.host.view.report is not self._noticed:
+            self._noticed = self.host.view.report
+            self._notices.look(self._noticed)
         if self._change is not None:
             self._change.set()
             self._change = None

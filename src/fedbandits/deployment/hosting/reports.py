@@ -15,6 +15,7 @@ import msgspec
 
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.federation.party import Party
 from fedbandits.privacy.ledger import Statement
 
 
@@ -103,6 +104,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         if batch.hosted is None:
             return self
         party = batch.hosted.party
+        if not batch.exchanges:
+            return self._after_decisions(party, batch.event)
         messages, refusals = self.messages, self.refusals
         if batch.outcomes:
             messages = dict(Counter(messages) + Counter(batch.outcomes))
@@ -129,6 +132,20 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             last_counted=self.last_counted,
             others_count_as=getattr(party, "others_count_as", None),
             report=_by_member(party.report, batch),
+        )
+
+    def _after_decisions(self, party: Party[Any], event: int) -> View:
+        """Return the view after decisions and rewards alone: it is made with every request."""
+        return msgspec.structs.replace(
+            self,
+            stage=party.stage,
+            next_end=party.next_end,
+            round_to_act=party.round_to_act,
+            decisions=party.decisions_made,
+            open=len(party.open_decisions or ()),
+            events=event,
+            kept=getattr(party, "records_kept", 0),
+            others_count_as=getattr(party, "others_count_as", None),
         )
 
 
