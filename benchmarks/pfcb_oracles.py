@@ -5,15 +5,18 @@ Give the number of instances as the first argument.
 
 from __future__ import annotations
 
+import pathlib
 import sys
 import time
 
 import numpy as np
 
 from fedbandits._compile import compiled
-from fedbandits.learners.integer_programming import optimum_by_integer_programming
 from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, buy, meets_constraint
 from usage import explain
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from tests.learners.integer_programming import optimum_by_integer_programming
 
 explain(__doc__)
 COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 1200

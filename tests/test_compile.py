@@ -300,12 +300,51 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path, monkeypatch):
     assert cache.private_folder(str(path)) == str(path.resolve())
     assert path.stat().st_mode & 0o777 == 0o700
     cache.private_folder.cache_clear()
-    owner = path.stat().st_uid
-    monkeypatch.setattr(cache.os, "getuid", lambda: owner + 1)
+    as_others = path.lstat
+
+    def elses(*_):
+        return os.stat_result([*as_others()[:4], os.getuid() + 1, *as_others()[5:]])
+
+    monkeypatch.setattr(cache.os, "lstat", elses)
     with pytest.warns(CacheWarning, match="belongs to another user"):
         assert cache.private_folder(str(path)) is None
     monkeypatch.undo()
     cache.private_folder.cache_clear()
+
+
+#: As on a disk that is mounted read-only, for root too, whom modes of files do not hold back.
+READ_ONLY = """
+import builtins, errno, io, os
+place, may, makes, opens = {place!r}, os.access, os.mkdir, io.open
+def access(path, mode):
+    return may(path, mode) and not (mode & os.W_OK and str(path).startswith(place))
+def refuse(path):
+    if str(path).startswith(place) and not os.path.isdir(path):
+        raise OSError(errno.EROFS, "Read-only file system", path)
+def mkdir(path, *more):
+    refuse(path)
+    return makes(path, *more)
+def opened(path, mode="r", *more, **named):
+    if "r" not in mode:
+        refuse(path)
+    return opens(path, mode, *more, **named)
+os.access, os.mkdir, builtins.open = access, mkdir, opened
+"""
+
+
+def test_kernels_are_read_from_a_folder_that_cannot_be_written_to(run, small, tmp_path):
+    """An image that was warmed is mounted read-only."""
+    place = tmp_path / "cache"
+    read_only = READ_ONLY.replace("{place!r}", repr(str(place)))
+    told = "from fedbandits._compile.cache import are_kept\n"
+    assert run(RADIUS, small, cache=place) == ["1120.0", "0"]
+    assert run(read_only + RADIUS, small, cache=place) == ["1120.0", "1"]
+    edit(small / "fedbandits/systems/one/kernels/constants.py", "FACTOR = 2.0", "FACTOR = 3.0")
+    anew = "import warnings\nwarnings.simplefilter('ignore')\n" + read_only + RADIUS
+    assert run(anew + told + "print(are_kept())", small, cache=place) == ["1130.0", "0", "False"]
+    assert "cannot be made (Read-only file system)" in run(
+        read_only + RADIUS, small, cache=place, check=False
+    )
 
 
 LAZY = """

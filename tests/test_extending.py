@@ -128,9 +128,12 @@ def test_entry_points_are_those_that_are_looked_for():
 def test_commands_are_there():
     commands = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     for line in "".join(commands).splitlines():
-        program, command, file = line.split()
+        program, command, file, *options = line.split()
         assert program == "fedbandits"
-        assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0
+        told = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
+        assert told.exit_code == 0
+        assert options == ["--allow-modules"]
+        assert options[0] in told.output
         assert (ROOT / file).is_file()
 
 

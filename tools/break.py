@@ -88,7 +88,7 @@ BREAKS = (
     ),
     Break(
         "terms that hold what nobody has stated", "_checked.py",
-        "{*made.LATER_KEYS} - {*changed_fields(made)}", "{*made.LATER_KEYS} & set()",
+        "{*struct.LATER_KEYS} - {*changed_fields(struct)}", "{*struct.LATER_KEYS} & set()",
         ("tests/deployment/test_raw_rows.py",),
     ),
     Break(
@@ -166,7 +166,7 @@ BREAKS = (
         ("tests/systems/test_noisy_releases.py",),
     ),
     Break(
-        "a report with a hundredth less noise", "systems/pfcb/roles/reports.py",
+        "a report with a hundredth less noise", "systems/pfcb/roles/buyer.py",
         "draws[slot] = cover(noise, release, values)",
         "draws[slot] = 0.99 * cover(noise, release, values) + 0.01 * values",
         ("tests/systems/test_noisy_releases.py",),
@@ -308,7 +308,7 @@ BREAKS = (
     ),
     Break(
         "digests of totals are not compared", "federation/totals/agreement.py",
-        "or size < largest[each.number]", "or size < 0",
+        "or size < largest[taken.number]", "or size < 0",
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
@@ -318,13 +318,13 @@ BREAKS = (
     ),
     Break(
         "the first of two equal groups is believed", "federation/totals/agreement.py",
-        "or sizes[each.number].count(size) > 1",
-        "or (sizes[each.number].count(size) > 1 and each != stated[0])",
+        "or sizes[taken.number].count(size) > 1",
+        "or (sizes[taken.number].count(size) > 1 and taken != stated[0])",
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
         "no digest is agreed on for later sums", "federation/totals/agreement.py",
-        "sorted({*agreed, *found})", "sorted({*found})",
+        "sorted({*agreed, *newly_agreed})", "sorted({*newly_agreed})",
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
@@ -334,7 +334,7 @@ BREAKS = (
     ),
     Break(
         "a few members' digest is agreed on", "federation/totals/agreement.py",
-        "if each.number and size > colluding]", "if each.number]",
+        "if taken.number and size > colluding", "if taken.number",
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
@@ -344,7 +344,7 @@ BREAKS = (
     ),
     Break(
         "a sum with nobody in it has a total of its own", "federation/totals/sender.py",
-        "if contradicts and found in agreed:", "if contradicts:",
+        "if contradicts and received in agreed:", "if contradicts:",
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
@@ -382,7 +382,7 @@ BREAKS = (
     ),
     Break(
         "eigenvalues that are driven further apart", "learners/kernels/released_sum.py",
-        "values[i] - 2.0 * noise * driven", "values[i] + 2.0 * noise * driven",
+        "values[i] - 2.0 * noise * repulsion", "values[i] + 2.0 * noise * repulsion",
         ("tests/learners/test_spectrum_of_sums.py",),
     ),
     Break(
@@ -568,7 +568,7 @@ BREAKS = (
     ),
     Break(
         "everybody has the parameter of the first agent", "environments/kernels/linear.py",
-        "own = agent if world.theta.shape[0] > 1 else 0", "own = 0",
+        "row_of_agent = agent if world.theta.shape[0] > 1 else 0", "row_of_agent = 0",
         ("tests/environments/test_spread.py",),
     ),
     Break(
@@ -776,9 +776,8 @@ BREAKS = (
         ("tests/privacy/test_shares.py",),
     ),
     Break(
-        "a person who comes once too often", "systems/agents/linear_agent.py",
-        "counts = visits < constants.records_per_person",
-        "counts = visits <= constants.records_per_person",
+        "a person who comes once too often", "systems/shell.py",
+        "visits < self._persons.most", "visits <= self._persons.most",
         ("tests/systems/test_visits_audit.py",),
     ),
     Break(

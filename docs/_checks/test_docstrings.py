@@ -22,15 +22,16 @@ VERBS = """
 Acknowledge Act Add Admit Agree Answer Arrange Ask Attack Begin Book Bound Bring Build Buy Call
 Carry Change Charge Check Choose Close Collect Commit Compare Compile Complete Compute Connect
 Continue Convert Copy Count Create Cut Deal Decide Declare Decode Decrypt Delete Deliver Derive
-Describe Discard Disconnect Do Draw Drive Drop Embed Encode Encrypt End Enter Escape Estimate
-Examine Exchange Expand Explain Fail Fill Find Finish Fit Flip Fold Force Forget Generate Give Go
-Greet Group Hand Handle Hash Have Hold Import Install Issue Iterate Join Judge Keep Kill Lay Learn
-Leave Let List Listen Load Lock Log Look Make Map Mark Mask Measure Merge Move Name Note Observe
-Offer Open Order Pack Pick Place Plan Play Pool Pop Predict Price Print Publish Pull Put Raise Read
-Receive Record Recover Reduce Refine Refuse Register Release Remove Renew Replace Replay Report
-Resolve Restore Return Revoke Rewrite Rotate Round Run Save Say Score Seal Send Serve Set Settle
-Share Shorten Show Sign Sort Spell Split Stack Start Stop Store Summarise Sweep Switch Sync Take
-Tell Translate Trust Try Turn Unpack Upload Use Verify Wait Walk Warn Weigh Widen Work Write Yield
+Describe Determine Discard Disconnect Divide Do Draw Drive Drop Embed Encode Encrypt End Enter
+Escape Estimate Examine Exchange Expand Explain Fail Fill Find Finish Fit Flip Fold Force Forget
+Generate Give Go Greet Group Hand Handle Hash Have Hold Ignore Import Install Issue Iterate Join
+Judge Keep Kill Lay Learn Leave Let List Listen Load Lock Log Look Lower Make Map Mark Mask Measure
+Merge Move Name Note Observe Offer Open Order Pack Pick Place Plan Play Pool Pop Predict Prepare
+Price Print Publish Pull Put Raise Read Receive Record Recover Reduce Refine Refuse Register
+Release Remove Renew Replace Replay Report Resolve Restore Return Revoke Rewrite Rotate Round Run
+Save Say Score Seal Send Serve Set Settle Share Shorten Show Sign Sort Spell Split Stack Start
+Stop Store Summarise Sweep Switch Sync Take Tell Translate Trust Try Turn Unpack Update Upload Use
+Verify Wait Walk Warn Weigh Widen Work Write Yield
 """
 #: Words with which no sentence of a docstring's first line begins.
 FRAGMENTS = """

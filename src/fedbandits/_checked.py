@@ -1,4 +1,4 @@
-"""Structs that refuse a wrong value where they are made, in Python as in a file."""
+"""Structs that check their values when they are made, in Python as in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fedbandits.errors import ConfigError
 
 _FIRST_KEY = re.compile(r"at `\$\.(?P<key>[^.\[`]+)")
 _FIELD_BEFORE = re.compile(r"(?P<key>[a-z]\w*): ")
-#: Beyond it a whole number is refused, as in a file.
+#: Bound of whole numbers: numbers from here on are refused, as in a file.
 _LARGEST = 2**63
 
 
@@ -47,7 +47,7 @@ class Checked(msgspec.Struct, frozen=True):
     def validate(self) -> None:
         """Refuse values that do not fit together; by default nothing is refused.
 
-        It is called after each field has been checked alone.
+        The method is called after each field has been checked alone.
 
         Raises
         ------
@@ -66,27 +66,27 @@ class Checked(msgspec.Struct, frozen=True):
         )
 
 
-def without_later(made: Checked, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the written fields of a struct without those of later releases at their defaults.
+def without_later(struct: Checked, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the written fields of a struct, without later releases' fields at their defaults.
 
     Parameters
     ----------
-    made
+    struct
         The struct.
     values
-        Its fields as they are to be written, by name.
+        Its fields to write, by name.
     """
-    left_out = {*made.LATER_KEYS} - {*changed_fields(made)}
+    left_out = {*struct.LATER_KEYS} - {*changed_fields(struct)}
     return {name: value for name, value in values.items() if name not in left_out}
 
 
-def changed_fields(made: Checked) -> dict[str, Any]:
+def changed_fields(struct: Checked) -> dict[str, Any]:
     """Return the fields that differ from their defaults, by name."""
-    usual = _usual(type(made))
+    usual = _usual(type(struct))
     return {
-        name: getattr(made, name)
-        for name in made.__struct_fields__
-        if not _same(getattr(made, name), usual[name])
+        name: getattr(struct, name)
+        for name in struct.__struct_fields__
+        if not _same(getattr(struct, name), usual[name])
     }
 
 
@@ -105,53 +105,53 @@ def _usual(kind: type[Checked]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _hold(made: Checked) -> None:
+def _hold(struct: Checked) -> None:
     """Check the type of every field, and replace each value by the converted one."""
-    kind, parts = type(made), _parts(type(made))
+    kind, parts = type(struct), _parts(type(struct))
     try:
-        if not all(isinstance(getattr(made, name), classes) for name, classes in parts.items()):
-            right = _converted(made)
+        if not all(isinstance(getattr(struct, name), classes) for name, classes in parts.items()):
+            right = _converted(struct)
         else:
-            right = msgspec.convert(made, _twin(kind, frozenset(parts)), from_attributes=True)
+            right = msgspec.convert(struct, _twin(kind, frozenset(parts)), from_attributes=True)
     except msgspec.ValidationError:
-        right = _converted(made)
+        right = _converted(struct)
     for name in kind.__struct_fields__:
-        old, new = getattr(made, name), getattr(right, name)
+        old, new = getattr(struct, name), getattr(right, name)
         if not _is_writable(new):
             refuse_odd_values(new, f"{kind.__name__}.{name}")
         if new is not old:
-            msgspec.structs.force_setattr(made, name, new)
+            msgspec.structs.force_setattr(struct, name, new)
 
 
 @functools.cache
 def _parts(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
-    """Return the classes of each field that holds structs; these were checked when made."""
-    found = {}
+    """Return the classes of each field that holds structs; such values were checked when made."""
+    classes_of = {}
     for name, annotation in _types(kind).items():
         info = inspect.type_info(annotation)
-        each = info.types if isinstance(info, inspect.UnionType) else (info,)
-        classes = [one.cls for one in each if isinstance(one, inspect.StructType)]
-        nothing = [type(None) for one in each if isinstance(one, inspect.NoneType)]
-        if classes and len(classes) + len(nothing) == len(each):
-            found[name] = (*classes, *nothing)
-    return found
+        options = info.types if isinstance(info, inspect.UnionType) else (info,)
+        classes = [one.cls for one in options if isinstance(one, inspect.StructType)]
+        nothing = [type(None) for one in options if isinstance(one, inspect.NoneType)]
+        if classes and len(classes) + len(nothing) == len(options):
+            classes_of[name] = (*classes, *nothing)
+    return classes_of
 
 
 @functools.cache
 def _parts_or_words(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
-    """Return the struct classes of each field that holds a struct, or one of a few words."""
-    found: dict[str, tuple[type, ...]] = {}
+    """Return the struct classes of each field that admits either a struct or a fixed word."""
+    classes_of: dict[str, tuple[type, ...]] = {}
     for name, annotation in _types(kind).items():
-        each = getattr(inspect.type_info(annotation), "types", ())
-        if any(isinstance(one, inspect.LiteralType) for one in each):
-            classes = tuple(one.cls for one in each if isinstance(one, inspect.StructType))
-            found |= {name: classes} if classes else {}
-    return found
+        options = getattr(inspect.type_info(annotation), "types", ())
+        if any(isinstance(one, inspect.LiteralType) for one in options):
+            classes = tuple(one.cls for one in options if isinstance(one, inspect.StructType))
+            classes_of |= {name: classes} if classes else {}
+    return classes_of
 
 
 @functools.cache
 def _twin(kind: type[Checked], loose: frozenset[str] = frozenset()) -> type[msgspec.Struct]:
-    """Make a struct of the same fields without checks of its own; ``loose`` ones take anything."""
+    """Make a struct of the same fields without own checks; ``loose`` fields take any value."""
     types = _types(kind) | dict.fromkeys(loose, Any)
     return prepared(msgspec.defstruct(kind.__name__, list(types.items())))
 
@@ -162,14 +162,14 @@ def _types(kind: type[Checked]) -> dict[str, Any]:
     return {field.name: field.type for field in msgspec.structs.fields(kind)}
 
 
-def _converted(made: Checked) -> Any:
-    """Convert the fields: short forms are expanded first, and numpy's numbers on demand.
+def _converted(struct: Checked) -> Any:
+    """Convert the fields: short forms are expanded first, numpy's numbers only on demand.
 
-    msgspec names the first field that it refuses. The numbers of that field become Python's own,
+    msgspec names the first field that it refuses. The numbers of this field become Python's own,
     and all fields are tried again. A field that is refused twice is wrong.
     """
-    kind, place = type(made), type(made).__name__
-    given = {name: getattr(made, name) for name in kind.__struct_fields__}
+    kind, place = type(struct), type(struct).__name__
+    given = {name: getattr(struct, name) for name in kind.__struct_fields__}
     parts = _parts(kind) | _parts_or_words(kind)
     ready = {name for name, classes in parts.items() if isinstance(given[name], classes)}
     for name in parts:
@@ -190,7 +190,7 @@ def _converted(made: Checked) -> Any:
 
 
 def _in_full(kind: type[Checked], name: str, value: Any) -> Any:
-    """Return the table of a part that was given in short or as a table; refuse anything else."""
+    """Return the table of a part, given in short form or as a table; refuse other values."""
     if isinstance(value, str):
         return expand({name: value}, inspect.type_info(_twin(kind)), kind.__name__)[name]
     if isinstance(value, Mapping):
@@ -201,7 +201,7 @@ def _in_full(kind: type[Checked], name: str, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Make numbers and arrays of numpy Python's own, also in lists."""
+    """Convert numbers and arrays of numpy to Python's own, also in lists."""
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     if isinstance(value, dict):

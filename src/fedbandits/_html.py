@@ -1,4 +1,4 @@
-"""Objects in short, and text and tables as HTML: for reports, and for cells of a notebook."""
+"""Short texts of objects, and text and tables as HTML: for reports and cells of a notebook."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, repeat
 from typing import Any
 
-#: Entries of a list that are shown, and characters of anything else.
+#: Number of shown entries of a list, and of shown characters of other values.
 _ENTRIES = 6
 _CHARACTERS = 80
 
@@ -18,7 +18,7 @@ def text(value: object) -> str:
 
 
 def lines(value: object) -> str:
-    """Write text of several lines safely; each stays on a line of its own."""
+    """Write text of several lines safely, with a break between lines."""
     return text(value).replace("\n", "<br>")
 
 
@@ -32,10 +32,10 @@ def table(
 ) -> str:
     """Write rows of cells as a table of HTML.
 
-    ``head`` has the titles of the columns; without it the first cell of a row is the row's title.
-    ``cell`` says what a cell becomes: safe text by default; with ``str`` cells are HTML already.
-    ``kind`` is the table's class, for its style. ``caption`` says what the table shows, for whoever
-    sees it and whoever hears it.
+    ``head`` has the titles of the columns; without ``head`` the first cell of a row is the row's
+    title. ``cell`` turns a cell into HTML: safe text by default; with ``str`` cells are HTML
+    already. ``kind`` is the table's class, for its style. ``caption`` describes the table, also for
+    readers with a screen reader.
     """
     titles = "".join(f'<th scope="col">{text(title)}</th>' for title in head or ())
     above = f"<thead><tr>{titles}</tr></thead>" if head is not None else ""
@@ -48,12 +48,12 @@ def table(
 def _row(row: Iterable[object], cell: Callable[..., str], titled: bool) -> str:
     first = ('<th scope="row">', "</th>") if titled else ("<td>", "</td>")
     tags = chain([first], repeat(("<td>", "</td>")))
-    cells = (f"{begin}{cell(each)}{end}" for (begin, end), each in zip(tags, row, strict=False))
+    cells = (f"{begin}{cell(value)}{end}" for (begin, end), value in zip(tags, row, strict=False))
     return f"<tr>{''.join(cells)}</tr>"
 
 
 def brief(value: Any) -> str:
-    """Write a value as Python does; long lists and texts are cut, and say how long they are."""
+    """Write a value as Python does; long lists and texts are cut, with their length at the end."""
     if isinstance(value, tuple | list) and len(value) > _ENTRIES:
         shown = ", ".join(brief(entry) for entry in value[: _ENTRIES // 2])
         left, right = "()" if isinstance(value, tuple) else "[]"
@@ -65,9 +65,9 @@ def brief(value: Any) -> str:
 
 
 def call_of(name: str, arguments: Mapping[str, Any], *first: Any) -> str:
-    """Write a call that makes something: ``Linear(agents=5)``.
+    """Write a constructor call: ``Linear(agents=5)``.
 
-    Arguments without names come ``first``.
+    Positional arguments come ``first``.
     """
     named = [f"{key}={brief(value)}" for key, value in arguments.items()]
     return f"{name}({', '.join([*map(repr, first), *named])})"

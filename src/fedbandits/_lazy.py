@@ -1,4 +1,4 @@
-"""Names of a module that are imported when they are first asked for: some need much."""
+"""Lazy imports: names of a module are imported on first use, because some need many libraries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any
 def lazily(module: str, names: list[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make ``__getattr__`` and ``__dir__`` of a module.
 
-    Type checkers must not see them: they would take any name for one that is there. So they are
-    defined where ``TYPE_CHECKING`` is false. Where it is true stand the imports of all names, for
-    type checkers; the same lines say here from where a name is imported. A name that none of them
-    imports is a module of the package. ``names`` is the module's ``__all__``.
+    Type checkers must not see these two functions: they would take every name for an attribute of
+    the module. So they are defined where ``TYPE_CHECKING`` is false. The branch where it is true
+    imports all names, for type checkers; from these lines this function reads where a name comes
+    from. A name without an import is a module of the package. ``names`` is the module's
+    ``__all__``.
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - it becomes the module's
@@ -25,8 +26,8 @@ def lazily(module: str, names: list[str]) -> tuple[Callable[[str], Any], Callabl
         if home == module:
             return importlib.import_module(f"{module}.{name}")
         first, *further = path.split(".")
-        found: Any = getattr(__import__(home, fromlist=[first]), first)
-        return functools.reduce(getattr, further, found)
+        attribute: Any = getattr(__import__(home, fromlist=[first]), first)
+        return functools.reduce(getattr, further, attribute)
 
     def __dir__() -> list[str]:  # noqa: N807
         return sorted(names)
@@ -36,7 +37,7 @@ def lazily(module: str, names: list[str]) -> tuple[Callable[[str], Any], Callabl
 
 @functools.cache
 def _homes(module: str) -> Mapping[str, tuple[str, str]]:
-    """Read from a module's text from where its names for type checkers are imported, and as what.
+    """Read, from a module's text, the module and the name behind each name for type checkers.
 
     Assignments such as ``open = Ledger.open`` count as well.
     """
@@ -50,8 +51,8 @@ def _homes(module: str) -> Mapping[str, tuple[str, str]]:
             continue
         for line in block.body:
             if isinstance(line, ast.ImportFrom):
-                for each in line.names:
-                    homes[each.asname or each.name] = str(line.module), each.name
+                for alias in line.names:
+                    homes[alias.asname or alias.name] = str(line.module), alias.name
             elif isinstance(line, ast.Assign):
                 root, _, path = ast.unparse(line.value).partition(".")
                 home, name = homes[root]

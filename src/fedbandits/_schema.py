@@ -17,11 +17,11 @@ from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
 
 AnyKind = TypeVar("AnyKind")
-#: Characters of a value that an error shows.
+#: Largest number of characters of a value in an error.
 _SHOWN = 200
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?\Z", re.DOTALL)
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
-#: What texts of a pattern look like, in words.
+#: Patterns of texts, in words.
 PATTERNS = {
     r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z": "up to 64 letters without accents, digits, _ and -, of "
     "which a letter or digit is first",
@@ -33,10 +33,10 @@ _SHORTHAND = re.compile(r"^\s*(?P<kind>[A-Za-z_-]+)\s*(?:\((?P<arguments>.*)\))?
 
 
 def prepared(kind: AnyKind) -> AnyKind:
-    """Return a type that msgspec has looked at; one thread at a time.
+    """Return a type that msgspec has analysed; one thread at a time.
 
-    msgspec looks at a type when it is first used, and keeps the result with the type. Two threads
-    that use one type for the first time in the same moment can end the process.
+    msgspec analyses a type when the type is first used, and keeps the result with the type. Two
+    threads that use one type for the first time in the same moment can end the process.
     """
     if kind not in _PREPARED:
         with _FIRST_USE:
@@ -47,16 +47,16 @@ def prepared(kind: AnyKind) -> AnyKind:
 
 @functools.cache
 def _type_info(target: Any) -> Any:
-    """Describe a type; a sweep asks for the same few types thousands of times."""
+    """Describe a type, once: a sweep asks for the same few types thousands of times."""
     return inspect.type_info(target)
 
 
 def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
-    """Check a table, as TOML gives it, against a struct type or a tagged union of such; build it.
+    """Build a struct from a table of TOML, checked against a struct type or a tagged union.
 
     Parts may be written short: ``"growing(1.5)"`` for ``{kind = "growing", factor = 1.5}``, and a
     path for a part that is called ``file``. ``place`` is the table's path in the configuration,
-    empty for its root. Raises ConfigError with the key's path, what was given and what is allowed.
+    empty for its root. Raises ConfigError with the key's path, the given and the allowed values.
     """
     try:
         refuse_odd_values(raw, place)
@@ -75,7 +75,7 @@ def shown(value: Any) -> str:
 
 
 def is_text(value: str) -> bool:
-    """Tell whether text can be written in UTF-8; a name of a file may not."""
+    """Tell whether text can be written in UTF-8; the name of a file may be another text."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -84,7 +84,7 @@ def is_text(value: str) -> bool:
 
 
 def refuse_odd_values(value: Any, place: str) -> None:
-    """Refuse what no file may hold: infinite and very large numbers, NaN, text that is no UTF-8."""
+    """Refuse values that no file may hold: infinite or very large numbers, text not in UTF-8."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             refuse_odd_values(inner, _join(place, str(key)))
@@ -95,14 +95,14 @@ def refuse_odd_values(value: Any, place: str) -> None:
         raise ConfigError(f"{place}: given {value}, allowed: a finite number")
     elif isinstance(value, str) and not is_text(value):
         raise ConfigError(f"{place}: given {shown(value)}, allowed: a name in UTF-8; rename it")
-    elif isinstance(value, int) and abs(value) >= 2**63:  # so large that it may not be printed
+    elif isinstance(value, int) and abs(value) >= 2**63:  # so large that printing it may fail
         raise ConfigError(f"{place}: given a whole number of more than 18 digits")
 
 
 def expand(raw: Mapping[str, Any], info: inspect.Type, place: str) -> dict[str, Any]:
     """Write short parts in full wherever the schema has a tagged union of structs.
 
-    A word that the schema allows beside them stays as it is.
+    A word that the schema allows beside the structs stays as it is.
     """
     fields = {field.encode_name: field.type for s in _structs(info) for field in s.fields}
     result = dict(raw)
@@ -158,7 +158,7 @@ def _scalar(text: str) -> Any:
 
 
 def explain(error: msgspec.ValidationError, raw: Mapping[str, Any], target: Any, place: str) -> str:
-    """Explain what is wrong with a table: the place, what was given and what is allowed.
+    """Return the text of an error about a table: the place, the given and the allowed values.
 
     ``error`` was raised when the table ``raw`` was converted to ``target``. The path of the table
     is ``place``, empty for the root.
@@ -184,16 +184,16 @@ def explain(error: msgspec.ValidationError, raw: Mapping[str, Any], target: Any,
 
 
 def _kinds(info: inspect.Type | None, key: str) -> str:
-    """Name the kinds of a part if ``key`` says which one it is; empty if it does not."""
+    """Name the kinds of a part, if ``key`` is the tag of a part; else return an empty text."""
     kinds = [repr(s.tag) for s in _structs(info) if s.tag_field == key]
     return f"{', '.join(kinds)}; a part is given whole, its kind too" if kinds else ""
 
 
 def _said(error: msgspec.ValidationError) -> str:
-    """Return the text of an error, without the name of a class: the place is named instead."""
-    own = error.__cause__
-    if isinstance(own, ConfigError) and own.reason is not None:
-        return str(error).replace(str(own), own.reason)
+    """Return the text of an error, without the name of a class: the caller names the place."""
+    cause = error.__cause__
+    if isinstance(cause, ConfigError) and cause.reason is not None:
+        return str(error).replace(str(cause), cause.reason)
     return str(error)
 
 
@@ -243,7 +243,7 @@ def _field(info: inspect.Type | None, name: str, tag: Any = None) -> inspect.Typ
 
 
 def _item(info: inspect.Type | None) -> inspect.Type | None:
-    """Return the type of a list's entries, also where a list is one of several possibilities."""
+    """Return the type of a list's entries; the list may be an alternative of a union."""
     kinds = info.types if isinstance(info, inspect.UnionType) else (info,)
     for kind in kinds:
         if isinstance(kind, inspect.ListType | inspect.VarTupleType):
@@ -262,13 +262,13 @@ def _structs(info: inspect.Type | None) -> list[inspect.StructType]:
 
 
 def allowed(info: inspect.Type | None) -> str:
-    """Say in words what a place admits; empty if msgspec's own words are no worse."""
+    """Return the allowed values of a place in words; empty if msgspec's own words serve as well."""
     kinds = list(info.types) if isinstance(info, inspect.UnionType) else [info]
     return " or ".join(word for kind in kinds if (word := _describe(kind)))
 
 
 def limits_in_words(info: inspect.IntType | inspect.FloatType) -> str:
-    """Say which limits a number has, as ``≥ 1 and ≤ 1,000``; empty if it has none."""
+    """Return the limits of a number in words, as ``≥ 1 and ≤ 1,000``; empty without limits."""
     signs = ((">", info.gt), ("≥", info.ge), ("<", info.lt), ("≤", info.le))
     return " and ".join(
         f"{sign} {limit:,}" if isinstance(limit, int) else f"{sign} {limit:g}"

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """Ask about the closest known name, with a space at the end; return "" if none is close.
+    """Ask about the closest known name, with a space at the end; return "" if no name is close.
 
-    Anything but a string is close to nothing.
+    A value that is not a string has no close name.
     """
     if not isinstance(given, str):
         return ""
@@ -18,9 +18,9 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
 
 
 def close_names(given: object, known: Iterable[str], how: str, most: int = 4) -> str:
-    """Say in an error which names are allowed: of many only ``most``, those that are close.
+    """Return the allowed names for an error: of many names, only the ``most`` closest.
 
-    The command ``how`` shows all of them.
+    The command ``how`` shows all names.
     """
     names = list(known)
     if len(names) <= 2 * most:

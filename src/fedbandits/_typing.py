@@ -1,4 +1,4 @@
-"""Array types, by what they hold."""
+"""Array types, by the type of their entries."""
 
 from __future__ import annotations
 

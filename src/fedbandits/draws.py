@@ -1,7 +1,7 @@
-"""Random draws for plain Python code: named, so that each can be made again.
+"""Random draws for plain Python code: every draw has a name, and can be made again.
 
 Compiled code calls the functions of :mod:`fedbandits.random` with all parts of a draw's name. Code
-in plain Python is handed a :class:`Draws`, which knows them.
+in plain Python is handed a :class:`Draws`, which holds the name.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class Draws:
-    """The draws of one name, one after the other: the same name gives the same draws.
+    """The draws of one name, in order: the same name gives the same draws.
 
-    It protects nobody: whoever knows the seed knows all of them. The name has four parts: the key
-    of seed and replicate (:func:`.random.replicate_key`), the party that draws, the round or the
-    number of the decision, and the purpose.
+    Draws protect nobody: anybody who knows the seed can make all of them again. The name has four
+    parts: the key of seed and replicate (:func:`.random.replicate_key`), the party that draws, the
+    round or the number of the decision, and the purpose.
     """
 
     __slots__ = ("_name", "_next")
@@ -45,7 +45,7 @@ class Draws:
     @overload
     def uniform(self, size: int) -> Floats: ...
     def uniform(self, size: int | None = None) -> float | Floats:
-        """Draw uniform numbers on [0, 1): one, or (size,) of them."""
+        """Draw uniform numbers on [0, 1): a single number, or an array (size,)."""
         first = self._take(1 if size is None else _checked_size(size))
         if size is None:
             return float(uniform(*self._name, first))
@@ -58,7 +58,7 @@ class Draws:
     @overload
     def normal(self, size: int) -> Floats: ...
     def normal(self, size: int | None = None) -> float | Floats:
-        """Draw standard normal numbers: one, or (size,) of them."""
+        """Draw standard normal numbers: a single number, or an array (size,)."""
         self._next += self._next & 1  # normals come in pairs
         first = self._take(2 if size is None else _checked_size(size) + (size & 1))
         if size is None:
@@ -87,14 +87,14 @@ class Draws:
         return order
 
     def generator(self) -> Generator:
-        """Make a numpy generator that these draws seed: for any distribution that numpy has."""
+        """Make a numpy generator, seeded by these draws, for every distribution that numpy has."""
         from numpy.random import Generator, Philox
 
         low, high = word_pair(*self._name, self._take(1))
         return Generator(Philox(key=(int(high) << 32) | int(low)))
 
     def _take(self, count: int) -> int:
-        """Return the number of the next draw, and use up ``count`` of them."""
+        """Return the number of the next draw, and use up ``count`` draws."""
         first = self._next
         self._next += count
         return first

@@ -46,27 +46,27 @@ class ConfigError(FedbanditsError, ValueError):
     as :attr:`path`, :attr:`given` and :attr:`allowed`.
     """
 
-    #: The same without the place, for whoever knows a better one: the key in a file.
+    #: The message without the place, for a caller that knows the key's place in a file.
     reason: str | None = None
 
     @property
     def path(self) -> str | None:
-        """The key that is refused, such as ``systems[0].epsilon``; None if it is not one key."""
+        """The refused key, such as ``systems[0].epsilon``; None if several keys are refused."""
         return self._part("path")
 
     @property
     def given(self) -> str | None:
-        """The value that was given, as the message shows it; None if it does not."""
+        """The given value, as the message shows it; None if the message shows no value."""
         return self._part("given")
 
     @property
     def allowed(self) -> str | None:
-        """The allowed values, in words; None if the message does not say so."""
+        """The allowed values, in words; None if the message names none."""
         return self._part("allowed")
 
     def _part(self, name: str) -> str | None:
-        found = _CONFIG_MESSAGE.match(str(self))
-        return found[name] if found else None
+        match = _CONFIG_MESSAGE.match(str(self))
+        return match[name] if match else None
 
 
 class DataError(FedbanditsError):
@@ -93,7 +93,7 @@ class ClaimError(FedbanditsError, ValueError):
 
 
 class BudgetExceededError(ReleaseRefusedError):
-    """A private release would cost more than is left of the budget; nothing was spent."""
+    """A private release would cost more than the rest of the budget; nothing was spent."""
 
 
 class NoiseReuseError(ReleaseRefusedError):
@@ -105,9 +105,9 @@ class NoiseReuseError(ReleaseRefusedError):
 
 
 class LedgerError(FedbanditsError):
-    """A privacy ledger cannot be used, or not in this way; nothing was spent."""
+    """A privacy ledger refuses an operation, or cannot be used; nothing was spent."""
 
-    #: Whether it leaves nothing to go back to in a transaction of the ledger's database.
+    #: Whether the error leaves a transaction of the ledger's database unusable.
     FAILS_TRANSACTION = True
 
 
@@ -126,7 +126,7 @@ class LedgerCorruptError(LedgerError):
 class LedgerFileError(LedgerError):
     """The ledger's file is, or may be, a copy.
 
-    It has two names, or its log is missing, or it is not the file that was opened.
+    The file has two names, or its log is missing, or another file lies at its path.
     """
 
 
@@ -177,14 +177,13 @@ class SnapshotError(FedbanditsError):
 
 
 class DeploymentError(FedbanditsError):
-    """The party cannot run between machines, or not in this way."""
+    """The party cannot run between machines, or not with these settings."""
 
 
 class StoreError(DeploymentError):
     """A party's store cannot be used.
 
-    The party answers a request only after its changes are committed, so no answer that it gave is
-    lost.
+    The party answers a request only after its changes are committed, so no answer is lost.
     """
 
 
@@ -208,7 +207,7 @@ class StoreMismatchError(StoreError):
 
 
 class StaleStoreError(StoreError):
-    """The store is older than what has left its party: a backup was restored."""
+    """The store is older than messages that its party has sent: a backup was restored."""
 
 
 class TransportError(DeploymentError):
@@ -228,11 +227,11 @@ class RemoteProtocolError(FedbanditsError):
 
 
 class SealError(RemoteProtocolError):
-    """A sealed frame was altered, is for another party, or is not from the sender that it names."""
+    """A sealed frame was altered, is for another party, or is not from its stated sender."""
 
 
 class NotListedError(SealError):
-    """A peer is in no list of members that this party knows yet; it is when a newer list comes."""
+    """A peer is in no list of members that this party has; a newer list may name the peer."""
 
 
 class CheckpointError(FedbanditsError):

@@ -3,8 +3,8 @@
 A plan is made from facts, never from an environment. In a simulation the environment has the facts.
 In a federation the members state them.
 
-Several parties have noise of their own. So what a person costs follows from Σ n², with n visits to
-each party (see :mod:`fedbandits.privacy.person`): facts bound it.
+Each party has noise of its own. So the price of a person's records follows from Σ n², with n visits
+to each party (see :mod:`fedbandits.privacy.person`): the facts here bound Σ n².
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from fedbandits.rows import Rows
 __all__ = ["ArmFacts", "ClusteredFacts", "ContextualFacts", "Facts", "ProcurementFacts"]
 
 Count = Annotated[int, Meta(ge=1)]
-#: Probability that somebody exceeds a number given here.
+#: Probability that some person exceeds a bound of this module.
 EXCEEDED = 0.01
-#: Visits to one party up to which squares are bounded by their moments; beyond, counts vary little.
+#: Largest count of visits to one party for which moments bound the squares; larger counts vary
+#: little.
 _MOMENTS = 2_000
-#: Values of θ that are tried, as multiples of 1/c²; e^θc² must be a number.
+#: Values of θ to try, as multiples of 1/c²; e^θc² must stay a finite number.
 _TRIED = np.geomspace(1e-4, 100.0, 240)
 
 
@@ -37,8 +38,8 @@ class Facts(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     parties
         Number of parties: agents, buyers, users or data owners.
     public
-        What a privacy claim must treat as public because of how the data was prepared. One sentence
-        for each item.
+        Statistics that the preparation of the data made public, which a privacy claim must treat as
+        public. One sentence for each item.
     """
 
     parties: Count
@@ -65,22 +66,22 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         person.
     most_share
         Expected number of visits in a round of the person who visits most often, where visits are
-        drawn at random. None where they are not, or it is not known.
+        drawn at random. None if visits are not drawn, or the number is not known.
     most_rows
-        Largest number of visits of one person, where that is known.
+        Largest number of visits of one person, if known.
     most_parties
-        Largest number of parties that one person visits, where that is known.
+        Largest number of parties that one person visits, if known.
     share_at_one
-        Expected number of visits in a round of one person to one party, the largest there is, where
-        visits are drawn at random.
+        Largest expected number of visits in a round of one person to one party, where visits are
+        drawn at random.
     most_squares
-        Largest Σ n² of one person, with n visits to each party, where ``most_rows`` is known.
+        Largest Σ n² of one person, with n visits to each party, if ``most_rows`` is known.
     rows
-        How parties make contexts of raw numbers that applications send. None where they send
-        contexts.
+        How parties make contexts of raw numbers that applications send. None where applications
+        send contexts.
     constant
         Whether a coordinate of every context is the same number, and not 0, and contexts have
-        lengths near ``context_norm`` as a rule. ``rows`` with an intercept say so too.
+        lengths near ``context_norm`` as a rule. ``rows`` with an intercept imply this too.
     """
 
     LATER_KEYS: ClassVar[tuple[str, ...]] = ("rows", "constant")
@@ -101,7 +102,7 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
 
     @property
     def has_constant(self) -> bool:
-        """True if it is known that a coordinate of every context is constant."""
+        """True if a coordinate of every context is known to be constant."""
         return self.constant or (self.rows is not None and self.rows.intercept > 0.0)
 
     def validate(self) -> None:
@@ -130,7 +131,7 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
     def most_visits(self, rounds: int) -> float | None:
         """Return a number of visits in ``rounds`` rounds that no person exceeds; None if unknown.
 
-        Where visits are drawn at random, with a probability of at most 1 % somebody has more.
+        Where visits are drawn at random, some person has more with a probability of at most 1 %.
         """
         all_there_are = rounds * (self.most_parties or self.parties)
         if self.most_rows is not None:
@@ -141,15 +142,15 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
 
     @property
     def knows_parties_of_persons(self) -> bool:
-        """True if it is known how a person's visits are spread over parties."""
+        """True if the spread of a person's visits over parties is known."""
         alone = 1 in (self.parties, self.most_parties)
         return alone or self.share_at_one is not None or self.most_squares is not None
 
     def squared_visits(self, rounds: int, counted: int | None = None) -> int | None:
         """Return a Σ n² that no person exceeds, with n its visits to each party; None if unknown.
 
-        Where visits are drawn at random, with a probability of at most 1 % somebody has more. Where
-        it is not known how visits are spread, as few parties as can be have them: one a round.
+        Where visits are drawn at random, some person has more with a probability of at most 1 %. If
+        the spread of visits is not known, as few parties as possible have them, one a round.
 
         Parameters
         ----------
@@ -232,10 +233,10 @@ class ClusteredFacts(Facts, frozen=True, kw_only=True, tag="clustered"):
 
 
 def largest_of_many(mean: float, persons: int, exceeded: float = EXCEEDED) -> int:
-    """Find a count that no sum of ``persons`` many exceeds, but with probability ``exceeded``.
+    """Return a count that no sum of ``persons`` many exceeds, but with probability ``exceeded``.
 
-    Each is a sum of independent draws, and has at most the given ``mean``. By Chernoff's bound it
-    reaches k > mean with a probability of at most exp(k - mean - k ln(k / mean)).
+    Each sum is of independent draws, and has at most the given ``mean``. By Chernoff's bound the
+    sum reaches k > mean with a probability of at most exp(k - mean - k ln(k / mean)).
     """
     enough = math.log(persons / exceeded)
 
@@ -252,31 +253,31 @@ def largest_of_many(mean: float, persons: int, exceeded: float = EXCEEDED) -> in
 
 
 def packed(visits: int, cap: int) -> int:
-    """Return the largest Σ n² of counts n ≤ ``cap`` that come to ``visits``.
+    """Return the largest Σ n² of counts n ≤ ``cap`` with the sum ``visits``.
 
-    Σ n² is convex, so as many counts as possible are ``cap``, and one is what is left.
+    Σ n² is convex, so as many counts as possible are ``cap``, and one more count has the rest.
     """
     full, rest = divmod(visits, cap)
     return full * cap * cap + rest * rest
 
 
 def largest_squares(mean: float, mean_at_one: float, persons: int, parties: int, cap: int) -> int:
-    """Find a Σ n² that no person exceeds, but with probability 1 %; n are its visits to each party.
+    """Return a Σ n² that no person exceeds, but with probability 1 %; n are visits to each party.
 
-    Visits to a party are sums of independent draws. With half of that probability somebody has more
-    than c visits to one party. Else Σ n² ≤ c Σ n. Chernoff's bound says more: for every θ > 0,
-    with g(n) = e^(θ n²) up to c and linear beyond,
+    Visits to a party are sums of independent draws. With half of that probability some person has
+    more than c visits to one party. Otherwise Σ n² ≤ c Σ n. Chernoff's bound is sharper: for every
+    θ > 0, with g(n) = e^(θ n²) up to c and linear beyond,
 
         P(Σ n² ≥ s) ≤ e^(-θ s) Π E[g(n)].
 
-    g is convex. So E[g(n)] is largest for Poisson counts, and E[g(n)] - 1, as a function of the
-    mean, is at most proportional to it. With h for the party of the largest mean, the product is at
-    most (1 + h)^parties, and at most e^(h · mean / mean_at_one).
+    g is convex. So E[g(n)] is largest for Poisson counts, and E[g(n)] - 1 grows at most in
+    proportion to the mean. With h for the party of the largest mean, the product is at most (1 +
+    h)^parties, and at most e^(h · mean / mean_at_one).
 
     Parameters
     ----------
     mean, mean_at_one
-        The largest expected number of a person's visits: to all parties, and to one of them.
+        Largest expected number of a person's visits: to all parties, and to one party.
     persons
         Number of persons.
     parties
@@ -284,14 +285,14 @@ def largest_squares(mean: float, mean_at_one: float, persons: int, parties: int,
     cap
         Largest number of visits to one party that count.
     """
-    each = min(cap, largest_of_many(mean_at_one, persons * parties, EXCEEDED / 2.0))
+    most_at_one = min(cap, largest_of_many(mean_at_one, persons * parties, EXCEEDED / 2.0))
     all_visits = largest_of_many(mean, persons, EXCEEDED / 2.0)
-    bound = packed(all_visits, each)
-    if each > _MOMENTS:
+    bound = packed(all_visits, most_at_one)
+    if most_at_one > _MOMENTS:
         return bound
     allowed = math.log(persons / (EXCEEDED / 2.0))
-    for theta in _TRIED / (each * each):
-        h = _excess(float(theta), mean_at_one, each)
+    for theta in _TRIED / (most_at_one * most_at_one):
+        h = _excess(float(theta), mean_at_one, most_at_one)
         log_product = min(parties * math.log1p(h), h * mean / mean_at_one)
         bound = min(bound, math.floor((log_product + allowed) / theta))
     return bound
@@ -299,7 +300,7 @@ def largest_squares(mean: float, mean_at_one: float, persons: int, parties: int,
 
 def _excess(theta: float, mean: float, knee: int) -> float:
     """Return E[g(n)] - 1 for a Poisson count of that mean; g is e^(θ n²) up to ``knee``."""
-    last = 2 * (knee + math.ceil(mean)) + 60  # from there on each term is half of the one before
+    last = 2 * (knee + math.ceil(mean)) + 60  # from here on terms at least halve
     n = np.arange(last + 1, dtype=np.float64)
     logs = n * math.log(mean) - mean
     logs[1:] -= np.cumsum(np.log(n[1:]))

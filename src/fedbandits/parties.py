@@ -1,7 +1,6 @@
-"""Parties in one process: run them, save and restore them, and read their messages.
+"""Parties in one process: run, save and restore them, and read their messages.
 
-``fb.parties.federate(…)`` makes the parties of one replicate. docs/parties.md explains what parties
-are.
+``fb.parties.federate(…)`` makes the parties of one replicate. docs/parties.md explains parties.
 """
 
 from __future__ import annotations

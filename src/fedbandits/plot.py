@@ -1,7 +1,7 @@
-"""Plots of results: ``fb.plot.regret(result)`` draws one, and returns matplotlib axes.
+"""Plots of results: ``fb.plot.regret(result)`` draws a plot, and returns matplotlib axes.
 
-A result says of itself what a plot must know, so it may come from a file. Functions draw on the
-axes that they are given, or make a figure: ``fb.plot.regret(result).figure.savefig("regret.svg")``.
+A result holds all that a plot needs, so the result may come from a file. Functions draw on given
+axes, or make a figure: ``fb.plot.regret(result).figure.savefig("regret.svg")``.
 """
 
 from __future__ import annotations

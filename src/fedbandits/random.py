@@ -22,20 +22,20 @@ from fedbandits._typing import Floats, Ints, Words32
 
 
 class Purpose(enum.IntEnum):
-    """The purpose of a draw. It is part of a draw's name, so one purpose never disturbs another."""
+    """The purpose of a draw, a part of its name: so purposes never disturb each other."""
 
     KEY = 0  #: deriving the key of a replicate
-    WORLD = 1  #: what is drawn once a replicate (a parameter vector, a split of the data)
+    WORLD = 1  #: values drawn once a replicate (a parameter vector, a split of the data)
     CONTEXT = 2  #: decision sets
     REWARD = 3  #: reward noise
     PRIVACY_NOISE = 4  #: *simulated* privacy noise
-    TIE = 5  #: which of several equally good arms is played
+    TIE = 5  #: the choice among equally good arms
     POSTERIOR = 6  #: samples from an arm's posterior
-    ARRIVAL = 7  #: which user comes in a round
-    LEARNER = 8  #: what a learner in plain Python decides by
-    DRIFT = 9  #: how the rewards of a replicate change
-    DELAY = 10  #: when a reward is observed
-    SCORE = 11  #: what an arm's score has of chance
+    ARRIVAL = 7  #: the user who arrives in a round
+    LEARNER = 8  #: decisions of a learner in plain Python
+    DRIFT = 9  #: changes of a replicate's rewards
+    DELAY = 10  #: the time at which a reward is observed
+    SCORE = 11  #: the random part of an arm's score
 
 
 class Key(NamedTuple):
@@ -110,7 +110,7 @@ def fill_words(words: Words32, key: Key, party: int, round_: int, purpose: int) 
     c1, c2, c3 = uint64(round_), uint64(party), uint64(purpose)
     blocks = words.shape[1]
     for start in range(0, blocks, LANES):
-        b = max(min(start, blocks - LANES), 0)  # at the end some are made twice
+        b = max(min(start, blocks - LANES), 0)  # the last lanes overlap the ones before
         w0, w1, w2, w3 = _rounds(counting(b), lanes(c1), lanes(c2), lanes(c3), k0, k1)
         store(words, (0, b), w0, blocks)
         store(words, (1, b), w1, blocks)
@@ -250,9 +250,9 @@ def binomial(
 ) -> int:
     """Draw ``index`` (below 2**16) of this name: successes among ``trials`` ≤ 2**18 trials.
 
-    Every trial compares 32 bits of its own with ``probability``, which is thereby rounded to
-    2**-32. A trial keeps its bits however many there are, and whatever the probability: with more
-    of either there are never fewer successes.
+    Every trial compares 32 bits of its own with ``probability``, which is rounded to 2**-32. A
+    trial's bits depend neither on ``trials`` nor on ``probability``. So the number of successes
+    never falls when ``trials`` or ``probability`` grows.
     """
     limit = np.uint64(np.rint(probability * 4294967296.0))
     k0, k1 = uint64(key[0]), uint64(key[1])

@@ -1,7 +1,7 @@
-"""Numbers and rows of a length that learners can use: one way for tables and for a party's door.
+"""Preparation of rows: raw numbers become contexts, the same for tables and for a party's door.
 
 A learner bounds its parameters by S and its contexts by 1. So a row is long enough only if its
-numbers are as large as they usually vary: measured in typical deviations, not in parts of a range.
+numbers are measured in typical deviations, not in parts of a range.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from msgspec import Meta
 from fedbandits._checked import Checked
 from fedbandits._typing import Floats, Floats32
 
-#: A value farther from its centre counts as so many spreads: one absurd value hides no other.
+#: Largest distance of a value from its centre, in spreads: one absurd value hides no other.
 MOST_SPREADS = 10.0
 #: The most raw numbers that a context may be made of.
 _MOST_NUMBERS = 2_000
-#: Larger numbers are refused where they are stated: their differences may be no numbers.
+#: Largest centre and spread: differences of larger numbers may be infinite.
 _LARGEST = 1e300
 
-#: One number, or one for each coordinate.
+#: A number, or an array with a number for each coordinate.
 _Either = TypeVar("_Either", float, Floats)
 
 
 def why_no_scale(centre: float, spread: float) -> str | None:
-    """Say what a centre and a spread must be, with the key first; None if they can be used."""
+    """Return an error text, the key first, for an unusable centre or spread; else None."""
     if not abs(centre) <= _LARGEST:
         return f"centre: given {centre:g}, allowed: a finite number, such as a typical value"
     if not 0.0 < spread <= _LARGEST:
@@ -41,10 +41,10 @@ def why_no_scale(centre: float, spread: float) -> str | None:
 
 
 def centre_and_spread(values: Floats) -> tuple[float, float] | None:
-    """Find mean and standard deviation of numbers (n,), NaN left out, rounded to three digits.
+    """Return mean and standard deviation of numbers (n,), without NaN, rounded to three digits.
 
-    The last digit of the mean is a hundredth of the deviation, or a little more. None if they
-    scale nothing: all numbers are equal, or too large.
+    The last digit of the mean is about a hundredth of the deviation. The result is None if all
+    numbers are equal, or too large for a scale.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         centre, spread = float(np.nanmean(values)), float(np.nanstd(values))
@@ -56,22 +56,22 @@ def centre_and_spread(values: Floats) -> tuple[float, float] | None:
 
 
 def limits_of(centre: _Either, spread: _Either) -> tuple[_Either, _Either]:
-    """Return the ends at which values are cut off, the most spreads away from the centre."""
+    """Return the two ends of the range beyond which values are cut off."""
     return centre - MOST_SPREADS * spread, centre + MOST_SPREADS * spread
 
 
 def scaled(
     values: Floats, low: float | Floats, high: float | Floats, limit: float = 1.0
 ) -> Floats:  # fmt: skip
-    """Map [low, high] to [-limit, limit]; what lies outside is put to its end. NaN stays NaN."""
-    # Halves first: the width of a range of the largest numbers is no number.
+    """Map [low, high] to [-limit, limit]; values outside move to the nearer end. NaN stays."""
+    # Halves first: the width of a range of the largest numbers overflows.
     middle, half = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
     inside = np.clip((np.clip(values, low, high) - middle) / half, -1.0, 1.0)
     return np.asarray(limit * inside)
 
 
 def shortened(coordinates: Floats, norm: float) -> Floats:
-    """Return rows (rows, k) divided by ``norm``; those that are still longer than 1 get norm 1."""
+    """Return rows (rows, k) divided by ``norm``; rows still longer than 1 are cut to norm 1."""
     rows = coordinates / norm
     rows /= np.maximum(np.linalg.norm(rows, axis=1), 1.0)[:, None]
     return rows
@@ -96,7 +96,7 @@ def with_constant(rows: Floats, intercept: float) -> Floats32:
 def deviation_of(rows: Floats32) -> float:
     """Return the root mean square distance of rows (rows, d) from their mean.
 
-    A linear model with parameters of norm S tells typical rows apart by S times as much.
+    The predictions of a linear model with parameters of norm S vary by at most S times as much.
     """
     return math.sqrt(float(rows.var(axis=0, dtype=np.float64).sum()))
 
@@ -105,7 +105,7 @@ _Numbers = Annotated[tuple[float, ...], Meta(min_length=1, max_length=_MOST_NUMB
 
 
 class Rows(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Preparation of contexts from raw numbers: as in a table, by facts that are public.
+    """Preparation of contexts from raw numbers, with public constants.
 
     Parameters
     ----------
@@ -113,10 +113,10 @@ class Rows(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Typical value of each raw number, in order, and typical deviation from it. A number becomes
         (value - centre) / spread, and is cut off at ±10.
     norm
-        Rows are divided by it, and longer ones are shortened to 1. By default it is the root of how
-        many raw numbers there are.
+        Rows are divided by this norm; longer rows are cut to length 1. By default the root of the
+        number of raw numbers.
     intercept
-        Share of the squared norm that a constant coordinate gets, which comes last. 0 means no such
+        Share of the squared norm for a constant coordinate, which comes last. 0 means no such
         coordinate.
     """
 
@@ -138,7 +138,7 @@ class Rows(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def raw(self) -> int:
-        """Count of raw numbers that a context is made of."""
+        """Number of raw numbers in a row."""
         return len(self.centre)
 
     @property

@@ -39,8 +39,8 @@ def test_both_drivers_agree_round_by_round(environment, parts, rounds, seed, rep
     for stop in range(1, rounds + 1):
         compiled.advance(stop)
         parties.advance(stop)
-        local = np.array([agent.state.local for agent in parties.of("agent")])
-        np.testing.assert_array_equal(compiled.state.local, local)
+        local = np.array([agent.state.statistic for agent in parties.of("agent")])
+        np.testing.assert_array_equal(compiled.state.statistic, local)
         total = parties.one("server").state.total
         np.testing.assert_array_equal(compiled.state.total.reshape(-1), total)
         np.testing.assert_array_equal(compiled.regret, parties.regret)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
+from fedbandits.environments.clustered import Arrival
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.events import Decision
 from fedbandits.settings.experiment import system
@@ -89,8 +90,7 @@ def test_without_any_reward_nothing_is_learned(name):
     config = config_of(name)
     quiet = simulate(config, Silent(told=0.0), ROUNDS, 1, 2)
     quiet.advance(ROUNDS)
-    learned = quiet.state.local if name == "fedlinucb-async" else quiet.state.statistic
-    assert not learned.any()
+    assert not quiet.state.statistic.any()
     assert not quiet.reward.any()
     assert (quiet.regret > 0).all()  # what is lost is lost, whether or not it is seen
 
@@ -146,8 +146,20 @@ def test_only_an_open_decision_can_be_let_go():
         agent.observe(decision, 1.0)
 
 
-def test_a_system_that_does_not_know_of_it_refuses():
+@pytest.mark.parametrize("name", ["fclub", "fclub-published"])
+def test_a_server_learns_nothing_from_a_recommendation_that_it_let_go(name):
     world = fb.environments.Clustered(users=4, servers=2, clusters=2, dim=2, items=3)
-    agent = federate(system("fclub").config, world, 10, 1, 0).players[0]
+    run = federate(system(name).config, world, 10, 1, 0)
+    server = run.players[0]
+    decision = server.decide(Arrival(1, int(server.users[0]), np.eye(2, 3, dtype=np.float32)))
+    assert server.let_go(decision) == []
+    assert not server.open_decisions
+    assert server.state.records == 0
+    with pytest.raises(LocalProtocolError, match="1 is not open"):
+        server.observe(decision, 1.0)
+
+
+def test_a_system_that_does_not_know_of_it_refuses():
+    buyer = federate(system("pfcb").config, fb.environments.Procurement(), 10, 1, 0).players[0]
     with pytest.raises(LocalProtocolError, match="LetGo is not possible"):
-        agent.let_go(Decision(1, 0))
+        buyer.let_go(buyer.decide(None))

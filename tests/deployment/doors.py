@@ -21,7 +21,7 @@ from fedbandits.random import replicate_key
 from fedbandits.settings.federation import Federation, read_federation
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.application import Asked, Told
-from fedbandits.systems.simulated import simulated_noise, simulated_tie
+from fedbandits.systems.simulated import simulated_noise
 from fedbandits.testing.applications import Setting
 from fedbandits.testing.deployed import DeployedFederation, federation_from
 
@@ -82,11 +82,8 @@ class InMemory:
 
     def _supply(self, place: int) -> AgentSupply:
         plan, key = self.federation.plan, replicate_key(0, 0)
-        size, arms = plan.constants.release_size, plan.facts.arms
-        return AgentSupply(
-            lambda step: simulated_noise(size, key, place, step),
-            lambda number: simulated_tie(arms, key, place, number),
-        )
+        size = plan.constants.release_size
+        return AgentSupply(lambda step: simulated_noise(size, key, place, step), key)
 
     async def decide(self, asked: Asked, key: str = "") -> Decided:
         await self._may()

@@ -64,9 +64,12 @@ def test_who_compiles_says_so_at_once_and_asks_for_time(tmp_path, monkeypatch, c
         return 3
 
     monkeypatch.setattr(party_process, "warm", warm)
-    with caplog.at_level(logging.INFO, "fedbandits"):
-        party_process._compile(party)
-    assert "compiled 3 kernels" in caplog.text
+    for kept, said in ((True, "which are kept"), (False, "which are not kept: the next start")):
+        told.clear()
+        monkeypatch.setattr("fedbandits._compile.cache.are_kept", lambda kept=kept: kept)
+        with caplog.at_level(logging.INFO, "fedbandits"):
+            party_process._compile(party)
+        assert f"compiled 3 kernels, {said}" in caplog.text
 
 
 def test_a_service_keeps_kernels_in_its_cache_directory(monkeypatch):
@@ -89,5 +92,5 @@ def test_what_a_party_needs_is_compiled_ahead(tmp_path, monkeypatch):
     init_federation(file, tmp_path / "clinics", local=True)
     assert "Compiled 2 kernels" in fedbandits("party", "warm", tmp_path / "clinics" / "north")
     assert asked == [{}, {"north": {}}]
-    monkeypatch.setattr("fedbandits._compile.cache.folder_of_kernels", lambda: None)
+    monkeypatch.setattr("fedbandits._compile.cache.are_kept", lambda: False)
     assert "is not kept" in fedbandits("party", "warm", file, code=2)

@@ -19,7 +19,7 @@ import pytest
 import fedbandits as fb
 from fedbandits.environments import environments
 from fedbandits.environments.rating_files import read_ratings
-from fedbandits.environments.tables.cells import found_in, missing, numbers, texts
+from fedbandits.environments.tables.cells import column_kind, missing, numbers, texts
 from fedbandits.environments.tables.delimited import read_delimited
 from fedbandits.environments.tables.files import unpacked
 from fedbandits.environments.tables.formats import Reading
@@ -241,12 +241,12 @@ class TestDates:
     @pytest.mark.parametrize("text", DATES)
     def test_dates_times_and_durations_are_known(self, text):
         raw = read(f'when,b\n"{text}",x\n"{text}",y\n')
-        assert found_in(raw, "when", "features").kind == "date"
+        assert column_kind(raw, "when", "features").kind == "date"
 
     @pytest.mark.parametrize("text", ["1:80", "10-19", "A4", "3b", "May", "Monday", "P1", "10 mg"])
     def test_titres_groups_and_words_are_not(self, text):
         raw = read(f"when,b\n{text},x\n{text},y\n")
-        assert found_in(raw, "when", "features").kind == "text"
+        assert column_kind(raw, "when", "features").kind == "text"
 
     @pytest.mark.parametrize(
         "values",
@@ -259,11 +259,11 @@ class TestDates:
     )  # fmt: skip
     def test_so_they_are_in_frames(self, values):
         raw = table_in_memory(pd.DataFrame({"when": values}))
-        assert found_in(raw, "when", "features").kind == "date"
+        assert column_kind(raw, "when", "features").kind == "date"
 
     def test_numbers_of_eight_digits_need_not_be_dates(self):
         raw = read("n,b\n20240102,x\n20241399,y\n")
-        assert found_in(raw, "n", "features").kind == "number"
+        assert column_kind(raw, "n", "features").kind == "number"
 
 
 MARKS = (
@@ -287,7 +287,7 @@ class TestMarks:
     @pytest.mark.parametrize("mark", MARKS)
     def test_usual_ones_are_known_in_every_role(self, mark):
         raw = read(f"n,ward\n1,a\n{mark},{mark}\n2,b\n")
-        assert found_in(raw, "n", "features").kind == "number"
+        assert column_kind(raw, "n", "features").kind == "number"
         for name in raw.columns:
             assert missing(raw, name, "site").tolist() == [False, True, False]
 

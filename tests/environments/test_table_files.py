@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fedbandits as fb
-from fedbandits.environments.tables.cells import found_in, numbers, texts
+from fedbandits.environments.tables.cells import column_kind, numbers, texts
 from fedbandits.environments.tables.delimited import read_delimited
 from fedbandits.environments.tables.formats import Reading, tidy
 from fedbandits.environments.tables.sources import table_in_memory
@@ -141,7 +141,7 @@ class TestSeparatedValues:
     )
     def test_the_kind_of_a_column_is_found(self, cells, kind, row):
         raw = read("n;m\n" + "".join(f"{cell};0\n" for cell in cells))
-        assert found_in(raw, "n", "features") == (kind, row)
+        assert column_kind(raw, "n", "features") == (kind, row)
 
 
 CELL = st.text(
@@ -193,7 +193,7 @@ class TestMemory:
         assert raw.columns["site"].tolist() == ["A", "B", ""]
         assert raw.columns["flag"].tolist() == ["True", "False", "True"]
         assert len(set(raw.columns["id"])) == 3  # not rounded to the same number
-        assert found_in(raw, "when", "features").kind == "date"
+        assert column_kind(raw, "when", "features").kind == "date"
 
     def test_every_form_of_the_same_data_has_the_same_digest(self):
         values = {"a": [1.0, 2.0], "b": [3.0, 4.5]}
@@ -222,7 +222,7 @@ class TestMemory:
             ["1", "", "3"]
         ] * 2
         assert raw.columns["object"].tolist() == ["x", "", ""]
-        assert found_in(raw, "when", "features").kind == "date"
+        assert column_kind(raw, "when", "features").kind == "date"
 
     def test_a_frame_of_polars_gives_its_columns(self):
         class Frame:

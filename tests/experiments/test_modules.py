@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import py_compile
+import re
 import sys
 
 import numpy as np
@@ -16,6 +18,7 @@ import fedbandits as fb
 from fedbandits.cli.main import app
 from fedbandits.environments import registry as environment_registry
 from fedbandits.errors import CheckpointError, ConfigError, OutputExistsError
+from fedbandits.experiments import files
 from fedbandits.systems import registry
 from tests.own_things import COINS, CONFIG
 
@@ -53,9 +56,58 @@ def test_systems_meet_the_same_coins(config):
 
 def test_the_command_runs_it_and_lists_nothing_of_it(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path.parent)
-    done = CliRunner().invoke(app, ["run", str(config), "--out", str(tmp_path / "cli")])
+    asked = ["run", str(config), "--out", str(tmp_path / "cli"), "--allow-modules"]
+    done = CliRunner().invoke(app, asked)
     assert done.exit_code == 0, done.output
     assert "tosser" in done.output
+
+
+@pytest.mark.parametrize("command", ["run", "privacy", "audit", "run --sweep rounds=10,20"])
+def test_no_command_runs_code_of_a_file_that_it_was_not_allowed_to(
+    config, tmp_path, monkeypatch, command
+):
+    """The file, and a run's folder, may be somebody else's."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "coins.py").write_text("open('ran', 'w')\n" + COINS, encoding="utf-8")
+    name, *more = command.split()
+    done = CliRunner().invoke(app, [name, str(config), *more])
+    assert isinstance(done.exception, ConfigError)
+    assert "names 'coins.py', whose code would run with your rights" in str(done.exception)
+    assert "--allow-modules" in str(done.exception)
+    with pytest.raises(ConfigError, match="allow-modules"):
+        fb.load(config, allow_modules=False)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.pictures
+def test_a_report_is_written_again_without_the_code(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = fb.run(config, out="out")
+    before = pathlib.Path("out/report.html").read_text(encoding="utf-8")
+    module = pathlib.Path("out/coins.py")
+    module.write_text(module.read_text() + "open('ran', 'w')\n", encoding="utf-8")
+    files.replace_durably(pathlib.Path("out/run.json"), files._marker(_contents("out")))
+    done = CliRunner().invoke(app, ["report", "out", "--plot-size", "4x3"])
+    assert done.exit_code == 0, done.output
+    assert not pathlib.Path("ran").exists()
+    assert files.is_whole(pathlib.Path("out"))
+    after = pathlib.Path("out/report.html").read_text(encoding="utf-8")
+    pictures = re.compile(r"data:image/svg[^\"]+")
+    assert pictures.sub("", after) == pictures.sub("", before)
+    assert len(pictures.findall(after)) > 1
+    assert not {*pictures.findall(after)} & {*pictures.findall(before)}
+    for name in [each for each in sys.modules if each.startswith("fedbandits_module_")]:
+        del sys.modules[name]
+    monkeypatch.setattr(registry, "_registered", {})
+    with pytest.raises(ConfigError, match="tosser"):  # and nothing runs what lies there
+        fb.answer(result)
+    assert not pathlib.Path("ran").exists()
+
+
+def _contents(folder):
+    """Files of a run as its marker names them."""
+    names = json.loads(pathlib.Path(folder, "run.json").read_text())["files"]
+    return {name: pathlib.Path(folder, name).read_bytes() for name in names}
 
 
 def test_a_module_that_has_changed_is_refused(config, tmp_path):

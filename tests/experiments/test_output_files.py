@@ -17,7 +17,7 @@ import xarray as xr
 
 import fedbandits as fb
 from fedbandits.environments import Linear
-from fedbandits.errors import FedbanditsError, OutputBusyError, OutputError
+from fedbandits.errors import FedbanditsError, OutputBusyError, OutputError, OutputExistsError
 from fedbandits.experiments import files as files_module
 from fedbandits.experiments import output
 from fedbandits.experiments.files import MARKER, is_whole, locked, stage
@@ -170,6 +170,43 @@ def test_what_is_in_the_file_is_what_was_in_memory(tmp_path, result):
     write_output(tmp_path / "r", experiment(), result)
     with xr.open_dataset(tmp_path / "r" / "results.nc", engine="h5netcdf") as stored:
         xr.testing.assert_identical(stored.load(), result)
+
+
+@pytest.mark.parametrize("place", ["r", ".r.lock", ".r.checkpoint", "r/plots", ".r.points"])
+def test_no_link_is_followed_in_the_place_of_what_a_run_writes(tmp_path, result, place):
+    """Whoever can write to a folder above could have any file of the user's written over."""
+    disk, mine = tmp_path / "disk", tmp_path / "mine"
+    disk.mkdir()
+    mine.mkdir()
+    kept = mine / "kept"
+    kept.write_text("mine")
+    (tmp_path / "runs").symlink_to(disk)  # the user's own way to a disk
+    out = tmp_path / "runs" / "r"
+    if place == "r/plots":
+        write_output(out, experiment(), result)
+        (out / "plots" / "regret.png").unlink()
+        (out / "plots" / "regret.svg").unlink()
+        (out / "plots").rmdir()
+    link = tmp_path / "runs" / place
+    link.symlink_to(kept if place == ".r.lock" else mine)
+    whole = content(disk)
+
+    def play():
+        if place == ".r.points":
+            fb.sweep(experiment(), {"rounds": [10, 20]}, out=out)
+        else:
+            fb.run(experiment(), out=out)
+
+    with pytest.raises(OutputExistsError, match=r"is a link, which is not followed"):
+        play()
+    if place != "r/plots":
+        with pytest.raises(OutputExistsError, match=r"is a link, which is not followed"):
+            output.write_audit(out, experiment(), None)
+    assert content(mine) == {pathlib.Path("kept"): b"mine"}
+    assert content(disk) == whole
+    link.unlink()
+    play()
+    assert holds_complete_run(out)
 
 
 HOLDS = """

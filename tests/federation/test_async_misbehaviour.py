@@ -18,7 +18,7 @@ from fedbandits.federation.messages import pack
 from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fedlinucb_async.roles import TABLE, Download, Upload
-from fedbandits.systems.feducb.messages import Pooled
+from fedbandits.systems.feducb.roles import Pooled
 from fedbandits.testing.replicates import federate
 from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
 
@@ -67,7 +67,7 @@ def download(receiver, number=0, **fields):
 
 def held(run):
     """All records in the server's total, and those that agents have not uploaded."""
-    own = [agent.state.local.reshape(-1) for agent in run.of("agent")]
+    own = [agent.state.statistic.reshape(-1) for agent in run.of("agent")]
     return run.one("server").state.total + np.sum(own, axis=0)
 
 
@@ -196,7 +196,7 @@ def test_an_agent_decides_and_learns_while_it_waits():
         assert play(agent, 0.5, 0.2) == []  # no second exchange meanwhile
     (answer,) = taken(server, sent)
     assert taken(agent, answer) == []
-    kept = agent.state.local.copy()
+    kept = agent.state.statistic.copy()
     assert kept[0, 0] == pytest.approx(3 * 0.2**2, rel=1e-6)
     state, ridge = agent.state, agent._plan.constants.base
     sigma = state.pool.gram[0] + kept[0, 0] * np.ones((2, 2))
@@ -219,7 +219,7 @@ def test_rewards_come_in_any_order():
             agent.observe(made[i], 0.25 * i)
         assert agent.state.open == {}
         assert agent.state.fresh == 4
-        sums.append(agent.state.local.tobytes())
+        sums.append(agent.state.statistic.tobytes())
     assert sums[0] == sums[1]
 
 
@@ -329,7 +329,7 @@ def test_no_more_records_count_than_there_are_rounds():
     for _ in range(6):
         play(agent)
     assert agent.state.records == 6
-    assert agent.state.local[0, 0] == pytest.approx(4 * 0.3**2, rel=1e-6)
+    assert agent.state.statistic[0, 0] == pytest.approx(4 * 0.3**2, rel=1e-6)
 
 
 def test_other_terms_are_refused_by_the_name_of_the_key():

@@ -172,7 +172,7 @@ class TestLocalMisuse:
         with pytest.raises(BoundExceededError):
             party.observe(decision, reward)
         assert snapshot(party) == before
-        with pytest.raises(LocalProtocolError, match="was recommended, not"):
+        with pytest.raises(LocalProtocolError, match="was chosen, not"):
             party.observe(Decision(1, decision.action + 1), 1.0)
         assert snapshot(party) == before
         party.observe(decision, 1.0)

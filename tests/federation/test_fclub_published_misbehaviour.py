@@ -29,7 +29,7 @@ from fedbandits.systems.fclub_published.messages import (
     Upload,
 )
 from fedbandits.systems.fclub_published.roles import roles
-from fedbandits.systems.pfcb.messages import Report
+from fedbandits.systems.pfcb.roles.buyer import Report
 from fedbandits.systems.servers.roles import GLOBAL as HUB
 from fedbandits.systems.servers.system import ServerSupply
 from fedbandits.systems.terms import terms_of
@@ -299,7 +299,7 @@ def test_misuse_is_the_callers_error():
     assert server.start() == []
     decision = server.decide(Arrival(5, 3, ITEMS))
     wrong = Decision(decision.number, decision.action + 1)
-    misuse("was recommended, not", lambda: server.observe(wrong, 1.0))
+    misuse("was chosen, not", lambda: server.observe(wrong, 1.0))
     for reward in (1.5, -0.1, float("nan")):
         misuse(
             r"outside its bounds|not a finite", lambda y=reward: server.observe(decision, y),

@@ -27,8 +27,8 @@ from fedbandits.federation.state import PartyState
 from fedbandits.systems import find_system, registry
 from fedbandits.systems.fclub.messages import Others, Release
 from fedbandits.systems.fclub_published.messages import Partition, PhaseReport
-from fedbandits.systems.feducb.messages import Pooled, Upload
-from fedbandits.systems.python_learners.messages import AgentRelease, Total
+from fedbandits.systems.feducb.roles import Pooled, Upload
+from fedbandits.systems.python_learners.roles import AgentRelease, Total
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.replicates import federate
 from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken

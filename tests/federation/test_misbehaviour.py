@@ -25,9 +25,8 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.kernels import pools
 from fedbandits.systems.agents.kernels.own_views import load_own_view
 from fedbandits.systems.agents.kernels.views import empty_view
-from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
-from fedbandits.systems.feducb.roles import agent as feducb_agent
-from fedbandits.systems.feducb.roles.agent import basis_of
+from fedbandits.systems.feducb import roles as feducb_agent
+from fedbandits.systems.feducb.roles import TABLE, Pooled, SyncCall, SyncRequest, Upload, basis_of
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
 

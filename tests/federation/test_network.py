@@ -9,7 +9,7 @@ from fedbandits.errors import FedbanditsError
 from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
-from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncRequest, Upload
+from fedbandits.systems.feducb.roles import TABLE, Pooled, SyncRequest, Upload
 from fedbandits.testing.replicates import federate
 
 ENVIRONMENT = Linear(agents=3, dim=2, arms=3)

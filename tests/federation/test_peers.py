@@ -19,12 +19,13 @@ from fedbandits.errors import (
 )
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Decision
+from fedbandits.federation.exchange.gossip import MOST_AHEAD
 from fedbandits.federation.links import MOST_HELD
 from fedbandits.federation.messages import pack
 from fedbandits.federation.roles import Roles
 from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.feducb_p2p.messages import MOST_AHEAD, TABLE, Call, Release
+from fedbandits.systems.feducb_p2p.listener import TABLE, Call, Release
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import (
     held,

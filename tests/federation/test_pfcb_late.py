@@ -15,8 +15,8 @@ from fedbandits.federation.messages import unpack
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.pfcb import SYSTEM
-from fedbandits.systems.pfcb.messages import LateReportError
-from fedbandits.systems.pfcb.state import LateOutcomeError
+from fedbandits.systems.pfcb.roles.buyer import LateReportError
+from fedbandits.systems.pfcb.roles.buying import LateOutcomeError
 from fedbandits.testing.replicates import federate, plan_of, simulate
 from fedbandits.testing.restored import MortalParty
 from tests.federation.receiving import refused_next, snapshot, taken

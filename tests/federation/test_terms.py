@@ -19,10 +19,10 @@ from fedbandits.federation.party import LAYOUT, Dump
 from fedbandits.federation.run import PartiesRun
 from fedbandits.federation.terms import Schedule, Terms
 from fedbandits.privacy.secure_noise import SecureNoise
-from fedbandits.random import replicate_key
+from fedbandits.random import Key, replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb.messages import Upload
+from fedbandits.systems.feducb.roles import Upload
 from fedbandits.systems.terms import claim_under, terms_of
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import snapshot
@@ -139,7 +139,7 @@ def test_simulated_noise_promises_nothing():
 
 def test_secure_terms_take_no_noise_from_a_seed():
     def supply(role, place):
-        return AgentSupply(lambda step: np.zeros(5), lambda round_: 0)
+        return AgentSupply(lambda step: np.zeros(5), Key(0, 0))
 
     with pytest.raises(LocalProtocolError, match="require secure noise"):
         federate(system("feducb").config, ENVIRONMENT, 30, 0, 0, supplies=supply)
@@ -276,7 +276,7 @@ class TestSaved:
         source = SecureNoise()
         agent = federate(
             system("feducb").config, ENVIRONMENT, 30, 0, 0,
-            supplies=lambda role, place: AgentSupply(source, lambda _: 0),
+            supplies=lambda role, place: AgentSupply(source, Key(0, 0)),
         ).of("agent")[0]  # fmt: skip
         assert len(source._ahead) == 5
         saved = agent.dump()

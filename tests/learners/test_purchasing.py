@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbandits.learners.integer_programming import optimum_by_integer_programming
 from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, buy, meets_constraint, total
+from tests.learners.integer_programming import optimum_by_integer_programming
 
 
 def ask(oracle, revenue, surplus, capacity, reserve=0.0):

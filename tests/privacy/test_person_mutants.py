@@ -11,7 +11,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import audit as agents_audit
 from fedbandits.systems.agents.audit_releases import contents_games
 from fedbandits.systems.agents.linear_agent import LinearAgent
-from fedbandits.systems.feducb.roles.agent import Agent
+from fedbandits.systems.feducb.roles import Agent
 from fedbandits.testing.replicates import plan_of, system_of
 
 #: So few suffice: what is broken here is broken thoroughly.

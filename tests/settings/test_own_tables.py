@@ -51,7 +51,7 @@ class TestTasks:
             "visits": "once",
         }  # fmt: skip
         assert world["features"] == ["position", "age"]
-        assert "  click: its reward (guessed by its name)" in made.told
+        assert "  click: its reward (guessed by its name)" in made.notes
         assert "#smallest_propensity = 0.33" in made.text
 
     def test_without_them_a_number_may_be_given(self, tmp_path):
@@ -73,7 +73,7 @@ class TestTasks:
     def test_names_of_ratings_lead_to_ratings(self, tmp_path, name):
         made, world = template(write(tmp_path, RATINGS, name))
         assert (world["kind"], world["arms"]) == ("ratings", 8)
-        assert made.told[0].startswith("It holds ratings: a user comes, some items are offered")
+        assert made.notes[0].startswith("It holds ratings: a user comes, some items are offered")
         assert template(write(tmp_path, RATINGS), target="rating")[1]["kind"] == "table"
 
     def test_too_few_ratings_are_told(self, tmp_path):
@@ -87,8 +87,8 @@ def test_who_a_person_is_is_no_feature(tmp_path):
             for i in range(40)]  # fmt: skip
     made, world = template(write(tmp_path, "\n".join([names, *rows])))
     assert world["features"] == ["age"]
-    assert "  ssn: left out: tells who a person is, by its name" in made.told
-    assert "  Unnamed: 0: left out: the index of a data frame" in made.told
+    assert "  ssn: left out: tells who a person is, by its name" in made.notes
+    assert "  Unnamed: 0: left out: the index of a data frame" in made.notes
 
 
 def test_the_terminal_tells_what_is_left_out_and_how_to_change_that(tmp_path, monkeypatch):
@@ -115,7 +115,7 @@ def test_times_since_1970_are_left_out_and_told(tmp_path):
     rows = [f"{1_704_067_200_000 + 60_000 * i},{i},{'yn'[i % 2]}" for i in range(40)]
     made, world = template(write(tmp_path, "\n".join(["at,age,class", *rows])))
     assert world["features"] == ["age"]
-    assert "  at: left out: looks like times in milliseconds since 1970" in "".join(made.told)
+    assert "  at: left out: looks like times in milliseconds since 1970" in "".join(made.notes)
 
 
 def test_stated_marks_stand_beside_those_that_are_there(tmp_path):

@@ -12,8 +12,10 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 import httpx
 import pytest
@@ -51,6 +53,36 @@ class Studio(NamedTuple):
         answer = self.client.post("/api/runs", json={"toml": text, "alone": False})
         assert answer.status_code == 201, answer.text
         return str(answer.json()["id"])
+
+
+def test_no_command_line_has_the_key(tmp_path: pathlib.Path) -> None:
+    """Others on the machine can read a browser's command line, and files of theirs."""
+    browser, told = tmp_path / "browser", tmp_path / "told"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {told}.new && mv {told}.new {told}\n')
+    browser.chmod(0o755)
+    runs = tmp_path / "my runs"
+    runs.mkdir()
+    (runs / "studio.sqlite").touch(0o644)  # of an earlier version
+    with subprocess.Popen(
+        [sys.executable, "-m", "fedbandits", "studio", str(runs), "--port", "0"],
+        stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1", "BROWSER": f"{browser} %s"},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        for _ in range(300):
+            if told.exists():
+                break
+            time.sleep(0.1)
+        opened = told.read_text().strip()
+        assert address.partition("token=")[2] not in opened
+        way = pathlib.Path(unquote(urlsplit(opened).path))
+        assert f'url={address}"' in way.read_text(encoding="utf-8")
+        modes = {path.name: path.stat().st_mode & 0o777 for path in runs.iterdir()}
+        assert modes["open-studio.html"] == modes["studio.sqlite"] == 0o600
+        process.send_signal(signal.SIGINT)
+    assert process.returncode == 0
+    assert not way.exists()
 
 
 def begin(folder: pathlib.Path, errors: IO[str] | None = None) -> Studio:

@@ -31,6 +31,7 @@ def test_a_file_that_runs_may_read_is_not_replaced(tmp_path: pathlib.Path) -> No
     assert keep(tmp_path, "a.csv.gz", b"1") == "uploads/a.csv.gz"
     with pytest.raises(RefusedError):
         keep(tmp_path, "a.csv.gz", b"bad")
+    assert (tmp_path / "uploads").stat().st_mode & 0o777 == 0o700
     kept = {each.name: each.read_bytes() for each in (tmp_path / "uploads").iterdir()}
     assert kept == {"a.csv.gz": b"1", "a-2.csv.gz": b"2"}
 

@@ -25,10 +25,11 @@ from fedbandits.privacy.accounting import total_mu
 from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub import PRESETS
+from fedbandits.systems.fclub.audit import moves_games
 from fedbandits.systems.fclub.loop import simulated_rows
 from fedbandits.systems.fclub.plan import _check_count, claim, make_plan, phase_ends
 from fedbandits.systems.fclub.state import find_clusters, learn_from, make_release
-from fedbandits.testing.replicates import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate, system_of
 
 WORLD = Clustered(users=12, servers=3, clusters=3, dim=4, items=5, placement="spread")
 ROUNDS = 700
@@ -340,3 +341,13 @@ def test_weigh_reads_what_servers_release():
     for d in (1, 2, 7):
         size = d * (d + 3) // 2
         assert read_evidence(decompose(np.zeros((1, size))), 0.25, 0.0, 0.0).score.shape == (1, d)
+
+
+@pytest.mark.parametrize("first", [150, 10])
+def test_an_audit_moves_records_of_all_servers_however_few_releases_there_are(first):
+    variant = config("fclub", schedule=f"growing(1.3, {first})")
+    plan = plan_of(variant, Clustered(users=8, servers=2, clusters=2, dim=2), 200)
+    games = moves_games(system_of(variant), plan)
+    assert plan.release_count == {150: 2, 10: 12}[first]
+    assert [game.bounds[0] for game in games] == [4, 4]
+    assert all(game.small.plan.release_count == plan.release_count for game in games)

@@ -24,7 +24,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems import find_system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.fclub_published.messages import Partition, PhaseReport, Upload
-from fedbandits.systems.fclub_published.roles.noise import (
+from fedbandits.systems.fclub_published.noise import (
     new_covered_tree,
     take_for_renewal,
     take_for_report,

@@ -13,8 +13,9 @@ from fedbandits.random import Purpose, normals
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub_published import PRESETS, loop
 from fedbandits.systems.fclub_published.kernels.rounds import AFTER_UPLOAD
+from fedbandits.systems.fclub_published.noise import ClusterNoise
 from fedbandits.systems.fclub_published.plan import claim, levels_of, make_plan
-from fedbandits.systems.fclub_published.state import take_over
+from fedbandits.systems.fclub_published.state import report
 from fedbandits.systems.servers.roles import GLOBAL
 from fedbandits.testing.replicates import federate, plan_of, simulate
 
@@ -123,7 +124,7 @@ class TestTrees:
         before = local.trees.releases.copy()
         labels = local.cluster_of.copy()
         labels[1] = 1  # leaves user 0, on the first server
-        take_over(run.plan.constants, local, labels)
+        report(run.plan, local, labels, ClusterNoise())
         np.testing.assert_array_equal(local.trees.releases[[0, 1]], [0, 0])
         np.testing.assert_array_equal(local.trees.releases[2:], before[2:])
         assert (local.trees.draws[[0, 1]] == 0.0).all()

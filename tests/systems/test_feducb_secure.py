@@ -11,7 +11,7 @@ from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.exchange import outlet
 from fedbandits.federation.totals.messages import Total, pack_words
 from fedbandits.settings.experiment import system
-from fedbandits.systems.feducb.roles import agent as agent_module
+from fedbandits.systems.feducb import roles as agent_module
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import next_number, taken
 from tests.systems.summed import losing, noisy_supplies, play_with_losses, require_total

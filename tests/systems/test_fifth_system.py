@@ -110,11 +110,11 @@ def invoke(*arguments):
 def test_the_command_runs_and_reports_it(tmp_path):
     out = tmp_path / "out"
     short = ["--set", "rounds=80", "--replicates", "2", "--out", out]
-    assert "private-greedy" in invoke("run", FILE, *short)
+    assert "private-greedy" in invoke("run", FILE, "--allow-modules", *short)
     assert (out / "private_greedy" / "roles" / "agent.py").is_file()
     assert "private-greedy" in (out / "report.html").read_text(encoding="utf-8")
     assert "private-greedy," in (out / "summary.csv").read_text(encoding="utf-8")
-    assert "ε = 1" in invoke("privacy", FILE)
+    assert "ε = 1" in invoke("privacy", FILE, "--allow-modules")
 
 
 def test_the_command_resumes_what_was_stopped(tmp_path):
@@ -128,7 +128,8 @@ def test_the_command_resumes_what_was_stopped(tmp_path):
     stopped = fb.run(short, out=out, jobs=1, on_event=leave, stop=stop)
     assert stopped.attrs["interrupted"] == 1
     assert np.isnan(stopped.regret).any()
-    invoke("run", FILE, "--set", "rounds=80", "--replicates", "2", "--out", out, "--resume")
+    changes = ["--set", "rounds=80", "--replicates", "2", "--out", out]
+    invoke("run", FILE, "--allow-modules", *changes, "--resume")
     with pytest.warns(ResumeWarning, match="complete run already"):
         resumed = fb.run(short, out=out, resume=True)  # as the command has left it
     assert resumed.regret.equals(fb.run(short).regret)

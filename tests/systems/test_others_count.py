@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.learners.kernels.ridge import add_record, packed_size
-from fedbandits.systems.agents.others_count import (
+from fedbandits.systems.agents.counting import (
     OTHERS_COUNT_AS,
     others_count_as,
     squared_norms,

@@ -22,8 +22,8 @@ from fedbandits.systems.pfcb.audit import late_game, small_world
 from fedbandits.systems.pfcb.audit.releases import moved_game
 from fedbandits.systems.pfcb.kernels import Books
 from fedbandits.systems.pfcb.noise import further_in_batches, further_in_running_sums
-from fedbandits.systems.pfcb.roles.reports import release_report
-from fedbandits.systems.pfcb.state import ReleaseState
+from fedbandits.systems.pfcb.roles.buyer import release_report
+from fedbandits.systems.pfcb.roles.buying import ReleaseState
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.replicates import federate
 from tests.sized import sized

@@ -19,8 +19,8 @@ from fedbandits.systems.pfcb.kernels.reports import (
     worth,
     write_report,
 )
+from fedbandits.systems.pfcb.loop import initial_state
 from fedbandits.systems.pfcb.plan import make_plan
-from fedbandits.systems.pfcb.state import initial_state
 from fedbandits.testing.replicates import simulate
 
 WORLD = Procurement(agents=2, producers=3)

@@ -27,9 +27,8 @@ from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.systems import find_system, party_games, registry
 from fedbandits.systems.python_learners import application
 from fedbandits.systems.python_learners import audit as audit_rooms
-from fedbandits.systems.python_learners.contributions import RecordSum, within_bound
-from fedbandits.systems.python_learners.messages import AgentRelease, Total
 from fedbandits.systems.python_learners.plan import RECORD_ROOM
+from fedbandits.systems.python_learners.roles import AgentRelease, RecordSum, Total, within_bound
 from fedbandits.testing import applications
 from fedbandits.testing.deployed_systems import does_as_simulated
 from fedbandits.testing.replicates import federate, plan_of

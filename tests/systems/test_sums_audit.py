@@ -21,7 +21,7 @@ from fedbandits.privacy.claims import View
 from fedbandits.systems import registry, secure_claim, secure_sums
 from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.feducb import plan as feducb_claim
-from fedbandits.systems.feducb.roles import agent as feducb_agent
+from fedbandits.systems.feducb import roles as feducb_agent
 from fedbandits.systems.sums_audit import played, refused, stated
 from fedbandits.systems.sums_audit.stated import Claimed
 from fedbandits.testing.replicates import plan_of, system_of

@@ -6,7 +6,8 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.systems.agents.linear_agent import LinearAgent
-from fedbandits.systems.fclub import roles
+from fedbandits.systems.fclub.roles import LocalServer
+from fedbandits.systems.shell import Shell
 from fedbandits.testing.replicates import plan_of, system_of
 
 PEOPLE = fb.environments.Classification(agents=12, dataset="wine", components=2)
@@ -51,11 +52,13 @@ def test_where_many_visits_count_some_are_played():
 @pytest.mark.parametrize("name", ["feducb", "fclub"])
 def test_one_visit_too_many_is_found(name, monkeypatch):
     """An agent counts the next one too; a server any."""
-    step = roles.counted
+
+    def counts_all(server, *decision):
+        server._persons = server._persons._replace(most=99)
+        return Shell._decided(server, *decision)
+
     monkeypatch.setattr(LinearAgent, "_counts", lambda self, event: True)
-    monkeypatch.setattr(
-        roles, "counted", lambda found, place, visits, most: step(found, place, visits, 99)
-    )
+    monkeypatch.setattr(LocalServer, "_decided", counts_all)
     assert check_of(name, 2).play()[1] == ("5 of 5 visits count, 2 are charged for",)
 
 

@@ -1,10 +1,11 @@
 """Compilation in this package: one decorator, and a cache that notices edits.
 
-``lazy`` keeps Numba out of a process until a kernel is called; ``dispatch`` is what happens then.
-``cache`` files compiled kernels under the digest that ``sources`` makes of the text of all kernels,
-in a folder that nobody else can write to. ``nested`` makes no machine code of what only kernels
-call, and ``thrift`` saves other work of Numba's. ``c_functions`` makes functions that are called by
-their addresses, ``vectors`` puts numbers side by side, and ``shared`` is what both sides know.
+``lazy`` keeps Numba out of a process until a kernel is called; ``dispatch`` makes the dispatchers
+then. ``cache`` files compiled kernels under the digest that ``sources`` makes of the text of all
+kernels, in a folder that no other user can write to. ``nested`` makes no machine code of kernels
+that only kernels call, and ``thrift`` saves other work of Numba's. ``c_functions`` makes functions
+that are called by their addresses, ``vectors`` puts numbers side by side, and ``shared`` is common
+to both sides.
 """
 
 from __future__ import annotations
@@ -51,21 +52,21 @@ __all__ = [
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-#: Options of every kernel. ``error_model="numpy"`` turns 1/0 into inf instead of a branch, which
-#: lets loops over arms vectorise; ``nogil`` lets replicates run side by side in threads. There is
-#: no ``fastmath``: the simulation and the parties must agree to the last bit.
+#: Options of every kernel. ``error_model="numpy"`` turns 1/0 into inf instead of a branch, so that
+#: loops over arms vectorise; ``nogil`` lets replicates run side by side in threads. There is no
+#: ``fastmath``: the simulation and the parties must agree to the last bit.
 _OPTIONS: dict[str, Any] = {
     "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": True,
 }  # fmt: skip
 
 
 def compiled(function: _Function) -> _Function:
-    """Compile a numeric kernel with Numba, cached on disk under all that it can reach."""
+    """Compile a numeric kernel with Numba, cached on disk under the text of all kernels."""
     return cast(_Function, Kernel(function, _OPTIONS))
 
 
 def kernel_of(function: Callable[..., Any]) -> Any:
-    """Return a function of somebody else's as a kernel; a kernel is returned as it is."""
+    """Return another author's function as a kernel; a kernel is returned unchanged."""
     return function if isinstance(function, Kernel) else compiled(function)
 
 
@@ -73,9 +74,9 @@ def kernel_of(function: Callable[..., Any]) -> Any:
 def c_function(
     make: Callable[..., Any], result: type, integers: int, *functions: Callable[..., Any]
 ) -> LazyCFunction:
-    """Make a C function of kernels, or of functions that become kernels; once for each of them.
+    """Make a C function of kernels, or of functions that become kernels, once for each.
 
-    ``make`` takes the kernels; see :class:`.c_functions.CFunction` for what it returns, and for
+    ``make`` takes the kernels; see :class:`.c_functions.CFunction` for its result, and for
     ``result`` and ``integers``.
     """
     kernels = tuple(map(kernel_of, functions))
@@ -85,21 +86,20 @@ def c_function(
 def allocation_free(function: _Function) -> _Function:
     """Compile as :func:`compiled` does, for kernels that make no array and return none.
 
-    They keep no count of who holds the arrays that they are given: whoever calls them does. To
-    count is an atomic operation, for every array twice a call; of a decision they cost more than a
-    third.
+    They keep no reference counts of their arrays: their callers do. Counting is an atomic
+    operation, for every array twice a call; it would cost more than a third of a decision.
     """
     return cast(_Function, Kernel(function, _OPTIONS | {"_nrt": False}))
 
 
 def light(kernel: _Function) -> _Function:
-    """Leave a kernel plain Python while nothing else needs Numba: where plans are made.
+    """Leave a kernel plain Python while nothing else needs Numba: for making plans.
 
-    It is for kernels that plans call some hundred times, with numbers. Whoever reads a federation's
-    file would load Numba for that, and with it half a second.
+    It is for kernels that plans call some hundred times, with numbers. Reading a federation's file
+    would otherwise load Numba, which takes half a second.
     """
-    made = cast(Kernel, kernel)
-    return cast(_Function, LightKernel(made.py_func, made._options))
+    dispatched = cast(Kernel, kernel)
+    return cast(_Function, LightKernel(dispatched.py_func, dispatched._options))
 
 
 def inlined(function: _Function) -> _Function:
@@ -107,32 +107,32 @@ def inlined(function: _Function) -> _Function:
     return cast(_Function, Kernel(function, _OPTIONS | {"inline": "always"}))
 
 
-#: ``fma(a, b, c)`` is a * b + c with one rounding, wherever it is compiled. Left to itself the
-#: compiler may or may not fuse, differently in two callers; asking for the fused form by name keeps
-#: every driver on the same bits and costs half as much.
+#: ``fma(a, b, c)`` is a * b + c with one rounding, wherever it is compiled. By default the compiler
+#: may or may not fuse, differently in two callers. The fused form by name gives every driver the
+#: same bits, and costs half as much.
 fma: Any = Primitive("fma")
 
-# Numbers side by side, see ``vectors``. Operators, ``max``, ``math.sqrt``
-# and ``math.copysign`` take them too.
+# Numbers side by side, see ``vectors``. Operators, ``max``, ``math.sqrt`` and ``math.copysign``
+# also take lanes.
 #: ``lanes(x)`` is the number x in every lane.
 lanes: Any = Primitive("lanes")
 #: ``counting(n)`` is n, n + 1, …, as uint64.
 counting: Any = Primitive("counting")
 #: ``spread(array, index)`` is one entry in every lane.
 spread: Any = Primitive("spread")
-#: ``load(array, index)`` is LANES neighbours in a row from an entry on; integers become float32.
+#: ``load(array, index)`` loads LANES neighbours in a row from an entry on; integers become float32.
 load: Any = Primitive("load")
-#: ``store(array, index, values, most)`` writes neighbours in a row, the first ``most`` at most.
+#: ``store(array, index, values, most)`` writes neighbours in a row, at most the first ``most``.
 store: Any = Primitive("store")
 #: ``largest(values)`` is the largest number of all lanes.
 largest: Any = Primitive("largest")
 #: ``summed(values)`` is the sum of all lanes.
 summed: Any = Primitive("summed")
-#: ``among(x, values)`` is whether a number is in some lane.
+#: ``among(x, values)`` tells whether a number is in a lane.
 among: Any = Primitive("among")
 
 # C functions by their addresses, see ``c_functions``.
 #: ``call_int(address, a, b, c)`` calls a C function of three integers that returns an integer.
 call_int: Any = Primitive("call_int")
-#: ``call_float(address, a, b, c, d)`` calls one of four integers that returns a float64.
+#: ``call_float(address, a, b, c, d)`` calls a C function of four integers that returns a float64.
 call_float: Any = Primitive("call_float")

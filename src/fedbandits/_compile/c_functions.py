@@ -1,7 +1,7 @@
-"""C functions made of kernels: whoever has an address can call one, without knowing any type.
+"""C functions made of kernels, which callers call by their address without knowing any type.
 
-A C function takes the address of what it works on, and integers. What lies at that address is laid
-out as compiled code lays out arrays and named tuples. Only the function itself knows that layout.
+A C function takes the address of its value, and integers. The value at the address is laid out as
+compiled code lays out arrays and named tuples. Only the function itself knows that layout.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from fedbandits._compile.nested import KernelCompiler, make_known
 from fedbandits._compile.shared import announce
 from fedbandits._compile.sources import is_of_package
 
-# Which of their functions and classes have types differs between versions.
+# Numba's type annotations of these names differ between versions.
 types: Any = numba.types
 _CFunc: Any = ccallback.CFunc
 _datamodel: Any = datamodel
 _WORD = ir.IntType(64)
 _C_TYPES: dict[type, Any] = {int: ctypes.c_int64, float: ctypes.c_double}
-#: Of a kernel's numbers: how wide they lie in memory.
+#: Ctypes of a kernel's numbers in memory.
 _NUMBERS: dict[Any, Any] = {
     types.int64: ctypes.c_int64,
     types.uint64: ctypes.c_uint64,
@@ -40,14 +40,14 @@ _NUMBERS: dict[Any, Any] = {
 
 
 def _call(result: Any, integers: int) -> Callable[..., Any]:
-    """Make what calls a C function from compiled code: its address, then so many integers."""
+    """Make an intrinsic that calls a C function by its address, with so many integers."""
     words = [types.int64] * integers
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(context.get_value_type(result), [_WORD] * integers)
         return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), arguments[1:])
 
-    # Intrinsics state how many arguments they take.
+    # Intrinsics state their number of arguments.
     if integers == 3:
 
         def call(context: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
@@ -66,7 +66,7 @@ call_float = _call(types.float64, 4)
 
 
 def _reader(kind: Any) -> Any:
-    """Make what reads a value of one type from an address."""
+    """Make an intrinsic that reads a value of one type from an address."""
 
     @intrinsic
     def read(context: Any, address: Any) -> Any:
@@ -83,10 +83,10 @@ def _reader(kind: Any) -> Any:
 class CFunction:
     """A C function of one kernel, for values of one type.
 
-    ``make(read)`` is the Python function to be compiled. It takes an address and other integers, so
-    many in all as ``integers``, and returns a ``result``: an ``int`` or a ``float``.
-    ``read(address)`` is the value, of Numba's type ``kind``. It calls ``kernels``, and is kept only
-    if all of them are of this package.
+    ``make(read)`` is the Python function to compile. It takes an address and other integers,
+    ``integers`` in all, and returns a ``result``: an ``int`` or a ``float``. ``read(address)`` is
+    the value, of Numba's type ``kind``. The function calls ``kernels``, and is kept on disk only if
+    all of them are of this package.
     """
 
     def __init__(
@@ -94,10 +94,11 @@ class CFunction:
         kernels: Sequence[Any],
     ) -> None:  # fmt: skip
         function = make(_reader(kind))
-        names = [f"{each.__module__}.{each.__qualname__}" for each in kernels]
+        names = [f"{kernel.__module__}.{kernel.__qualname__}" for kernel in kernels]
         typed = name_of_type(kind)
         kept = repr((names, typed)) if typed and all(map(is_of_package, kernels)) else None
-        # Numba names machine code and its constants by this, and counts within one process only.
+        # Numba names machine code and its constants by this name, and counts within one process
+        # only.
         unique = hashlib.sha256(kept.encode()).hexdigest() if kept else uuid.uuid4().hex
         function.__qualname__ += f".of_{unique[:32]}"
         returned = types.int64 if result is int else types.float64
@@ -114,22 +115,24 @@ class CFunction:
 
 
 def laid_out(value: Any, kind: Any) -> Any:
-    """Lay out a value of a type in memory, as compiled code has it there.
+    """Lay out a value of a type in memory, as compiled code does.
 
-    It is a number, an array, or a tuple of such. Arrays are not copied: keep them alive. What is
-    returned is a ctypes object; its memory is what a :class:`CFunction` reads.
+    The value is a number, an array, or a tuple of such values. Arrays are not copied: keep them
+    alive. The result is a ctypes object, whose memory a :class:`CFunction` reads.
     """
     if isinstance(kind, types.Array):
         words = [0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides]
         return (ctypes.c_int64 * len(words))(*words)
     if isinstance(kind, types.BaseTuple):
-        parts = [laid_out(part, each) for part, each in zip(value, kind.types, strict=True)]
+        parts = [
+            laid_out(part, part_kind) for part, part_kind in zip(value, kind.types, strict=True)
+        ]
         return _structure(kind, tuple(map(type, parts)))(*parts)
     return _NUMBERS[kind](value)
 
 
 @functools.cache
 def _structure(kind: Any, parts: tuple[Any, ...]) -> Any:
-    """Make the ctypes type of a tuple that has parts of some types."""
+    """Make the ctypes type of a tuple whose parts have these types."""
     fields = [(f"field_{i}", part) for i, part in enumerate(parts)]
     return type(kind.name, (ctypes.Structure,), {"_fields_": fields})

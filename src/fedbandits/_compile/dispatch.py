@@ -18,22 +18,20 @@ from fedbandits._compile.shared import announce
 
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """Make a kernel's dispatcher, with our cache; the plain function if Numba is disabled."""
+    """Make a kernel's dispatcher, with this package's cache; a plain function without Numba."""
     kernel: Any = numba.njit(pipeline_class=KernelCompiler, **options)(function)
     if kernel is not function:
         name = f"{function.__module__}.{function.__qualname__}"
         kernel._cache = KernelCache(function, functools.partial(announce, name))
         TwoWays(kernel)
-        kernel.get_call_template = functools.partial(
-            _whatever_the_constants, kernel.get_call_template
-        )
-        check = _returned_to_whom_does_not_count if options["_nrt"] else _without_arrays
+        kernel.get_call_template = functools.partial(_ignoring_constants, kernel.get_call_template)
+        check = _arrays_for_counting_callers if options["_nrt"] else _without_arrays
         kernel.get_call_template = functools.partial(check, kernel.get_call_template)
         kernel.compile = functools.partial(_noting, kernel.compile, not options["_nrt"])
     return kernel
 
 
-#: Kernels that this thread compiles, the innermost last: whether each is allocation-free.
+#: For each kernel that this thread compiles, the innermost last: whether it is allocation-free.
 _compiled_now = threading.local()
 
 
@@ -48,17 +46,17 @@ def _noting(compile_kernel: Callable[..., Any], bare: bool, signature: Any) -> A
 
 
 def _has_arrays(signature: Any) -> bool:
-    """Return whether what is returned has arrays in it, which somebody must count."""
+    """Return whether a result has arrays in it, which need reference counts."""
     returned = signature.return_type
-    parts = getattr(returned, "types", (returned,))  # of a tuple
+    parts = getattr(returned, "types", (returned,))  # parts of a tuple
     plain = types.Number | types.NoneType | types.Boolean
-    return not all(isinstance(one, plain) for one in parts)
+    return not all(isinstance(part, plain) for part in parts)
 
 
-def _returned_to_whom_does_not_count(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
-    """Check Numba's choice for a call of a kernel that counts its arrays: who does not gets none.
+def _arrays_for_counting_callers(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
+    """Check Numba's choice for a call of a kernel that counts: only counting callers get arrays.
 
-    The caller would never give them back, so their memory would never be freed.
+    An allocation-free caller would never release the arrays, so their memory would never be freed.
     """
     choice = choose(arguments, named)
     bare = _compiled_now.__dict__.get("stack", [])[-1:] == [True]
@@ -71,10 +69,10 @@ def _returned_to_whom_does_not_count(choose: Callable[..., Any], arguments: Any,
 
 
 def _without_arrays(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
-    """Check Numba's choice for a call of an allocation-free kernel: it returns numbers or nothing.
+    """Check Numba's choice for a call of an allocation-free kernel: it must not return arrays.
 
-    An array that it returned would be given back by a caller that counts, though nobody counted it:
-    its memory would be freed while it is in use.
+    A counting caller would release a returned array, though no reference was counted: its memory
+    would be freed while it is in use.
     """
     choice = choose(arguments, named)
     for signature in filter(_has_arrays, choice[0].cases):
@@ -83,11 +81,11 @@ def _without_arrays(choose: Callable[..., Any], arguments: Any, named: Any) -> A
     return choice
 
 
-def _whatever_the_constants(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
+def _ignoring_constants(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
     """Choose one compilation of a call for all constants, not one for each.
 
-    A kernel that is called with 0 in one place and 1 in another would be compiled twice. The
-    constants are folded all the same, wherever it is pasted in.
+    A kernel that is called with 0 in one place and 1 in another would be compiled twice. Constants
+    are folded all the same, wherever the kernel is inlined.
     """
     plain: Callable[[Any], Any] = types.unliteral
     by_name = {name: plain(value) for name, value in named.items()}
@@ -96,7 +94,7 @@ def _whatever_the_constants(choose: Callable[..., Any], arguments: Any, named: A
 
 @functools.cache
 def primitive(name: str) -> Any:
-    """Return Numba's type of what ``vectors`` or ``c_functions`` has under a name."""
+    """Return Numba's type of a name in ``vectors`` or ``c_functions``."""
     context: Any = cpu_target.typing_context
     context.refresh()
     home = vectors if hasattr(vectors, name) else c_functions

@@ -1,7 +1,7 @@
-"""Kernels that bring in Numba when they are first called: importing it takes half a second.
+"""Kernels that import Numba when they are first called: the import takes half a second.
 
-Whoever reads a configuration, shows help or refuses a key imports modules that hold kernels, and
-calls none.
+Reading a configuration, showing help or refusing a key imports modules with kernels, and calls
+none.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def numba_side() -> Any:
 
 
 class Kernel:
-    """A function that is compiled when it is first called, or called by one that is compiled.
+    """A function that is compiled on the first call, by Python or by another compiled function.
 
-    What it does not have itself, such as ``signatures`` and ``stats``, its Numba dispatcher has.
+    Attributes that it lacks, such as ``signatures`` and ``stats``, come from its Numba dispatcher.
     The plain function is ``py_func``; ``options`` are for Numba's ``njit``.
     """
 
-    # A slot of that name makes a call go straight to the dispatcher, once it is there.
+    # With a slot of this name, calls go straight to the dispatcher, once it exists.
     __slots__ = ("__call__", "__dict__", "__weakref__")
     __call__: Callable[..., Any]
 
@@ -48,21 +48,21 @@ class Kernel:
         return self._load()(*arguments, **named)
 
     def _load(self) -> Any:
-        """Return the dispatcher; of two threads that make one at once, both get the same."""
-        there = self.__dict__.get("_dispatcher")
-        if there is None:
+        """Return the dispatcher; two threads that make one at once get the same dispatcher."""
+        known = self.__dict__.get("_dispatcher")
+        if known is None:
             dispatcher = numba_side().dispatcher(self.py_func, self._options)
-            there = self.__dict__.setdefault("_dispatcher", dispatcher)
-            self.__call__ = there
-        return there
+            known = self.__dict__.setdefault("_dispatcher", dispatcher)
+            self.__call__ = known
+        return known
 
     @property
     def _numba_type_(self) -> Any:
-        """Numba's type of this, as an argument or a global of compiled code."""
+        """Numba's type of this kernel, as an argument or a global of compiled code."""
         return self._load()._numba_type_
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # asked by tools that look at any object
+        if name.startswith("__"):  # asked by tools that inspect any object
             raise AttributeError(f"{self!r} has no attribute {name!r}")
         return getattr(self._load(), name)
 
@@ -79,15 +79,15 @@ class Kernel:
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """Reduce to a name where another process finds it by that, else to what it is made of."""
-        found: Any = None if self.__module__ == "__main__" else sys.modules.get(self.__module__)
+        """Reduce to a name if another process can find the kernel by it, else to its arguments."""
+        named: Any = None if self.__module__ == "__main__" else sys.modules.get(self.__module__)
         for name in self.__qualname__.split("."):
-            found = getattr(found, name, None)
-        return self.__qualname__ if found is self else (type(self), (self.py_func, self._options))
+            named = getattr(named, name, None)
+        return self.__qualname__ if named is self else (type(self), (self.py_func, self._options))
 
 
 class LightKernel(Kernel):
-    """A kernel that is plain Python until something else has brought in Numba.
+    """A kernel that is plain Python until other code has imported Numba.
 
     Both give the same bits: without ``fastmath`` each operation rounds as Python's does.
     """
@@ -101,7 +101,7 @@ class LightKernel(Kernel):
 
 
 class Primitive:
-    """A thing that only compiled code can call, by its name in ``vectors`` or ``c_functions``."""
+    """An operation for compiled code only, named in ``vectors`` or ``c_functions``."""
 
     __slots__ = ("name",)
 
@@ -120,9 +120,10 @@ class Primitive:
 
 
 class LazyCFunction:
-    """A C function for values of any type: it is compiled for a type when one is first given.
+    """A C function for values of any type, compiled for each type on first use.
 
-    See :class:`.c_functions.CFunction`; ``kernels`` tell it from others that are made alike.
+    See :class:`.c_functions.CFunction`; ``kernels`` distinguish it from others of the same
+    ``make``.
     """
 
     def __init__(
@@ -156,7 +157,7 @@ class LaidOut(NamedTuple):
 
 
 def laid_out(value: Any) -> LaidOut:
-    """Lay out a number, an array, or a tuple of such in memory, as compiled code has it there.
+    """Lay out a number, an array, or a tuple of such values in memory, as compiled code does.
 
     Arrays are not copied: keep them alive.
     """

@@ -1,9 +1,9 @@
-"""Kernels that compiled code calls get machine code of their own only when Python calls them too.
+"""Nested kernels: kernels get machine code of their own only when Python calls them.
 
 Numba optimises every function that it compiles, makes machine code of it, and a wrapper for Python.
 A kernel that other kernels call needs none of that: its code is linked into theirs, and optimised
-there. Whatever Python calls after all gets it at the first such call. ``thrift`` says what else of
-Numba's work is saved.
+there. A kernel that Python calls later gets machine code at the first such call. ``thrift`` saves
+further work of Numba's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numba.core import typed_passes as _typed_passes
 
 from fedbandits._compile.thrift import is_of_use, remembered_signatures
 
-# Numba has types in places, which differ from version to version.
+# Numba's type annotations of these names differ between versions.
 numba_compiler: Any = _compiler
 lock: Any = _compiler_lock.global_compiler_lock
 machinery: Any = _machinery
@@ -32,12 +32,12 @@ targetconfig: Any = _targetconfig
 typed_passes: Any = _typed_passes
 llvm: Any = _binding
 
-#: Whether this thread compiles what compiled code calls.
+#: Whether this thread compiles a callee of compiled code.
 _now = threading.local()
 
 
 class NotForPython:
-    """Stands for the function that Python would call."""
+    """A placeholder for the function that Python would call."""
 
     __slots__ = ("__weakref__",)
 
@@ -53,7 +53,7 @@ def _compiling(nested: bool) -> Iterator[None]:
 
 @machinery.register_pass(mutates_CFG=True, analysis_only=False)
 class _Lowering(typed_passes.NativeLowering):  # type: ignore[misc]
-    """Lowers to LLVM; machine code and wrapper only for what Python calls."""
+    """Lowers to LLVM; machine code and wrapper are made only for kernels that Python calls."""
 
     _name = "lowering_of_kernels"
 
@@ -76,7 +76,7 @@ class _Lowering(typed_passes.NativeLowering):  # type: ignore[misc]
 
 
 class KernelCompiler(numba_compiler.CompilerBase):  # type: ignore[misc]
-    """Numba's pipeline with our lowering."""
+    """Numba's pipeline with this package's lowering."""
 
     def define_pipelines(self) -> list[Any]:
         usual = numba_compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -90,15 +90,16 @@ class KernelCompiler(numba_compiler.CompilerBase):  # type: ignore[misc]
 def optimised_once(library: Any) -> None:
     """Let a library be optimised once, with all that it calls.
 
-    Numba optimises the functions of every library one by one, then the whole twice. Of a nested
-    one the functions are enough: unless they are small, what calls them does not take them in. Of
-    one with machine code the whole is enough. So compiling takes a fifth less, and loops over
-    agents are 3 to 8% faster. Where P-FCB exchanges in every round it is 5% slower.
+    Numba optimises the functions of every library one by one, then the whole twice. For a nested
+    library optimising the functions is enough: callers inline only small functions. For a library
+    with machine code optimising the whole is enough. So compiling takes a fifth less, and loops
+    over agents are 3 to 8% faster. Where P-FCB exchanges in every round it is 5% slower.
     """
 
     def optimise() -> None:
-        made = library.codegen._module_pass_manager()
-        passes, *builder = made if isinstance(made, tuple) else (made,)  # alone before 0.62
+        managers = library.codegen._module_pass_manager()
+        several = isinstance(managers, tuple)  # not before 0.62
+        passes, *builder = managers if several else (managers,)
         passes.run(library._final_module, *builder)
 
     def lay_out(module: Any) -> None:
@@ -110,7 +111,7 @@ def optimised_once(library: Any) -> None:
 
 
 def without_machine_code(library: Any) -> None:
-    """Leave a library as it was lowered: the whole is optimised where it is linked into."""
+    """Leave a library as lowered: it is optimised in the library that links it."""
 
     def finish() -> None:
         library._finalize_dynamic_globals()
@@ -122,21 +123,21 @@ def without_machine_code(library: Any) -> None:
 
 
 def is_for_python(compiled: Any) -> bool:
-    """Tell whether Python can call what was compiled."""
+    """Tell whether Python can call a compilation."""
     return not isinstance(compiled.entry_point, NotForPython)
 
 
 def reduced(compiled: Any) -> tuple[Any, ...]:
-    """Reduce a compilation to what is kept of it; of a nested one nothing is generated."""
+    """Reduce a compilation to its kept parts; a nested compilation has no machine code."""
     library = compiled.library
     library._ensure_finalized()
     module, described = library._get_module_for_linking(), compiled.fndesc
     bitcode, code, symbols = module.as_bitcode(), None, []
     if is_for_python(compiled):
         code = library._get_compiled_object()
-        things = (*module.functions, *module.global_variables)
-        symbols = [thing.name for thing in things if not thing.is_declaration]
-        library._shared_module = None  # a copy, which is made again where it is linked
+        symbols_of_module = (*module.functions, *module.global_variables)
+        symbols = [thing.name for thing in symbols_of_module if not thing.is_declaration]
+        library._shared_module = None  # a copy, which is parsed again for linking
     described.typemap = described.calltypes = None  # as Numba does; some cannot be pickled
     return (
         library.name, code, symbols, bitcode, described, compiled.environment,
@@ -145,7 +146,7 @@ def reduced(compiled: Any) -> tuple[Any, ...]:
 
 
 def rebuilt(context: Any, kept: tuple[Any, ...]) -> Any:
-    """Make a compilation again from what was kept of it."""
+    """Restore a compilation from its kept parts."""
     name, code, symbols, bitcode, described, environment, signature, reload_init, known = kept
     for initialise in reload_init:
         initialise()
@@ -161,8 +162,8 @@ def rebuilt(context: Any, kept: tuple[Any, ...]) -> Any:
         library._finalize_final_module()
         library.codegen._engine._defined_symbols.update(symbols)
         entry = context.get_executable(library, described, environment)
-        for one in known:
-            library.codegen.set_env(one.env_name, one)
+        for known_environment in known:
+            library.codegen.set_env(known_environment.env_name, known_environment)
     return numba_compiler.CompileResult(
         target_context=context, typing_context=context.typing_context, library=library,
         environment=environment, entry_point=entry, fndesc=described, type_annotation=None,
@@ -174,7 +175,8 @@ def rebuilt(context: Any, kept: tuple[Any, ...]) -> Any:
 def parsed_when_linked(library: Any, bitcode: bytes) -> None:
     """Let the code of a library be parsed when it is first linked into another.
 
-    What Python calls seldom is. Parsed, the code of a loop takes a hundred times the room.
+    Kernels that Python calls seldom are linked. Parsed code of a loop takes a hundred times the
+    room.
     """
 
     def parse() -> Any:
@@ -202,8 +204,8 @@ class TwoWays:
         dispatcher.get_call_template = self._nested
 
     def _nested(self, arguments: Any, named: Any) -> Any:
-        """Choose for a call in compiled code."""
-        _now.asked = True  # what is compiled next is asked for by compiled code
+        """Choose a compilation for a call in compiled code."""
+        _now.asked = True  # the next compilation is for compiled code
         try:
             return self._choose(arguments, named)
         finally:
@@ -229,10 +231,10 @@ class TwoWays:
             self._dispatcher.overloads[tuple(compiled.signature.args)] = compiled
 
     def _for_python(self, signature: Any, compiled: Any) -> Any:
-        """Give a compilation its machine code, and what Python calls it by."""
-        made, flags = self._dispatcher, numba_compiler.Flags()
-        made.targetdescr.options.parse_as_flags(flags, made.targetoptions)
-        context = numba_compiler._make_subtarget(made.targetctx, flags)
+        """Give a compilation its machine code, and its wrapper for Python."""
+        dispatcher, flags = self._dispatcher, numba_compiler.Flags()
+        dispatcher.targetdescr.options.parse_as_flags(flags, dispatcher.targetoptions)
+        context = numba_compiler._make_subtarget(dispatcher.targetctx, flags)
         library = context.codegen().create_library(f"{compiled.library.name} from Python")
         library.enable_object_caching()
         optimised_once(library)
@@ -244,7 +246,7 @@ class TwoWays:
         entry = context.get_executable(library, compiled.fndesc, compiled.environment)
         whole = compiled._replace(library=library, entry_point=entry)
         make_known(whole)
-        made.targetctx.insert_user_function(entry, compiled.fndesc, [compiled.library])
+        dispatcher.targetctx.insert_user_function(entry, compiled.fndesc, [compiled.library])
         self._add(whole)
-        made._cache.save_again(signature, whole)
+        dispatcher._cache.save_again(signature, whole)
         return entry

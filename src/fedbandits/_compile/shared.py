@@ -1,7 +1,7 @@
-"""Knowledge that kernels and the part that needs Numba share.
+"""Definitions common to kernels and to the part that needs Numba.
 
-It is how wide numbers lie side by side, and who is told that a kernel is being compiled: a first
-run takes longer for this reason.
+They are the number of lanes, and listeners to compilations, by which programs explain why a first
+run takes longer.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-#: How many numbers lie side by side: so many float32 fill 512 bits, the widest registers there are.
+#: Number of numbers side by side: so many float32 fill 512 bits, the widest registers.
 LANES = 16
 _listeners: list[Callable[[str], None]] = []
 
 
 @contextmanager
 def compilations(listener: Callable[[str], None]) -> Iterator[None]:
-    """Call ``listener`` with the name of every kernel that is compiled meanwhile, and its module's.
+    """Call ``listener`` with the module and name of every kernel that is compiled meanwhile.
 
-    It is called just before a kernel is compiled for new types, not where it is found in the cache,
-    in the thread that compiles; a kernel's name comes before those of the kernels that it calls.
-    Other threads wait for Numba meanwhile, so it must be quick and must not call a kernel.
+    The call comes just before a kernel is compiled for new types, not for a cached kernel, in the
+    thread that compiles; a kernel's name comes before those of the kernels that it calls. Other
+    threads wait for Numba meanwhile, so the listener must be quick and must not call a kernel.
     """
     _listeners.append(listener)
     try:
@@ -30,6 +30,6 @@ def compilations(listener: Callable[[str], None]) -> Iterator[None]:
 
 
 def announce(name: str) -> None:
-    """Say that a kernel is about to be compiled."""
+    """Tell all listeners that a kernel is about to be compiled."""
     for listener in tuple(_listeners):
         listener(name)

@@ -1,8 +1,8 @@
-"""Digests of source text: of what kernels can reach, and of what results can depend on.
+"""Digests of source text: of the text that kernels can reach, and that results can depend on.
 
 Compiled code lives in files called ``kernels.py`` and below folders called ``kernels``. They import
-nothing of the package but one another. ``tests/test_architecture.py`` holds them to it. So a kernel
-can reach no other text than theirs.
+nothing of the package but one another, which ``tests/test_architecture.py`` checks. So a kernel can
+reach no other text than theirs.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-#: Where this package's modules lie.
+#: Folder of this package's modules.
 PACKAGE = pathlib.Path(__file__).parent.parent
-#: When this package was loaded, in ns. A file that changed later need not be what was imported.
+#: Time at which this package was loaded, in ns. A file that changed later may differ from the
+#: imported module.
 _BEGAN = time.time_ns()
 #: Modules beside the homes of kernels that kernels import.
 _BELOW_KERNELS = ("_compile/", "random.py", "_typing.py")
-#: Rooms that hold what results depend on.
+#: Rooms on which results depend.
 _RESULTS = (
     *_BELOW_KERNELS, "draws.py", "facts.py", "rows.py", "environments/", "learners/", "privacy/",
     "crypto/", "federation/", "systems/", "offline/",
 )  # fmt: skip
-#: Stands for code that nobody can name.
+#: A digest that no other process has.
 _NOBODY_ELSES = uuid.uuid4().hex
 
 
 def holds_kernels(path: str) -> bool:
-    """Tell whether a module's path is a home of compiled code, or what such a home may import."""
+    """Tell whether a path is a home of compiled code, or a module that such a home imports."""
     parts = path.split("/")
     return path.startswith(_BELOW_KERNELS) or parts[-1] == "kernels.py" or "kernels" in parts[:-1]
 
@@ -46,7 +47,7 @@ def _decides_results(path: str) -> bool:
 def kernels_digest(package: pathlib.Path) -> str | None:
     """Return a digest of all text that a kernel can reach.
 
-    None if some of it changed after this process began: what was imported may be older.
+    The result is None if some text changed after this process began: imported modules may be older.
     """
     return digest_of(package, holds_kernels)
 
@@ -54,14 +55,14 @@ def kernels_digest(package: pathlib.Path) -> str | None:
 def results_digest(package: pathlib.Path) -> str:
     """Return a digest of all text that results can depend on.
 
-    If some of it changed after this process began, the digest is one that no other process has.
+    If some text changed after this process began, no other process has the same digest.
     """
     return digest_of(package, _decides_results) or _NOBODY_ELSES
 
 
 @functools.cache
 def digest_of(package: pathlib.Path, counts: Callable[[str], bool]) -> str | None:
-    """Return a digest of the modules whose paths count; None if one changed after this began."""
+    """Return a digest of the modules whose paths count; None if one changed since the start."""
     digest = hashlib.sha256()
     for path in sorted(_modules(package)):
         if not counts(path):

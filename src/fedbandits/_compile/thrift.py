@@ -1,9 +1,9 @@
 """Work of Numba's that compiling a kernel can do without.
 
-Numba infers the type of every operation anew: for each ``a + b`` it asks all templates of ``+``,
-those of strings, sets and dates too, and words why most of them do not fit. Here the first answer
-for types of arguments counts for all later ones. And nobody looks at annotated listings of kernels,
-which are made of copies of all that Numba knows about a function, and keep them in memory.
+Numba infers the type of every operation anew: for each ``a + b`` it tries all templates of ``+``,
+those of strings, sets and dates too, and writes down why most do not fit. Here the first answer for
+types of arguments counts for all later calls. And no person reads the annotated listings of
+kernels, which copy everything that Numba knows about a function, and keep the copies in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numba.core import typed_passes as _typed_passes
 
 _types: Any = numba.types
 _passes: Any = _typed_passes
-#: Passes that make what only a person looks at.
+#: Passes that make listings for people.
 _LISTINGS = (_passes.AnnotateTypes, _passes.DumpParforDiagnostics)
 #: Signatures of Numba's own functions, by function and types of arguments.
 _signatures: dict[tuple[int, Any], tuple[Any, Any]] = {}
@@ -25,16 +25,16 @@ _usual: Any = _types.BaseFunction.get_call_type
 
 
 def is_of_use(step: tuple[Any, str]) -> bool:
-    """Tell whether a pass of Numba's pipeline changes what is compiled."""
+    """Tell whether a pass of Numba's pipeline affects the compiled code."""
     return step[0] not in _LISTINGS
 
 
 def _get_call_type(function: Any, context: Any, arguments: Any, named: Any) -> Any:
-    """Choose the signature of a call, as Numba does, or as it did before for the same types.
+    """Choose the signature of a call, as Numba does, or from an earlier call for the same types.
 
     Signatures of overloads are chosen anew: Numba compiles an overload for the flags of its caller.
-    A function is known by its identity, and kept for that: Numba makes another one when there are
-    more templates.
+    A function is known by its identity, and kept alive for that: Numba makes another function when
+    there are more templates.
     """
     place = id(function), arguments
     if named:
@@ -50,7 +50,7 @@ def _get_call_type(function: Any, context: Any, arguments: Any, named: Any) -> A
 
 @contextmanager
 def remembered_signatures() -> Iterator[None]:
-    """Let Numba remember signatures meanwhile; whoever calls holds the lock of its compiler."""
+    """Let Numba remember signatures meanwhile; the caller holds the lock of Numba's compiler."""
     before = _types.BaseFunction.get_call_type
     _types.BaseFunction.get_call_type = _get_call_type
     try:

@@ -1,9 +1,9 @@
-"""Numbers side by side in one register, as compiled code knows them.
+"""Numbers side by side in one register, for compiled code.
 
-Whether a loop over arms runs side by side is otherwise the compiler's choice, and what is left
-over at its end runs number by number. Here the code says it. Every number goes through the same
-operations in the same order, so results do not depend on the processor: where registers are
-narrower, the compiler takes several.
+Otherwise the compiler chooses whether a loop over arms runs side by side, and the rest at its end
+runs number by number. Here the code states it. Every number goes through the same operations in the
+same order, so results do not depend on the processor: with narrower registers, the compiler takes
+several.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numba.extending import intrinsic, models, register_model
 
 from fedbandits._compile.shared import LANES
 
-# Which of their functions and classes have types differs between versions.
+# Numba's type annotations of these names differ between versions.
 types: Any = numba.types
 _cgutils: Any = cgutils
 _imputils: Any = imputils
@@ -30,7 +30,7 @@ _templates: Any = templates
 
 
 class Lanes(types.Type):  # type: ignore[misc]
-    """Lanes: so many numbers of one type, side by side."""
+    """Lanes: ``LANES`` numbers of one type, side by side."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
@@ -45,14 +45,14 @@ class _LanesModel(_models.PrimitiveModel):  # type: ignore[misc]
 
 
 def _common(arguments: tuple[Any, ...]) -> Any:
-    """Return the type of lanes that all become, if one is lanes: numbers count for each lane."""
-    kinds = {one for one in arguments if isinstance(one, Lanes)}
-    others = [one for one in arguments if not isinstance(one, Lanes | types.Number)]
+    """Return the common type of lanes of all arguments, or None; numbers count for each lane."""
+    kinds = {argument for argument in arguments if isinstance(argument, Lanes)}
+    others = [argument for argument in arguments if not isinstance(argument, Lanes | types.Number)]
     return kinds.pop() if len(kinds) == 1 and not others else None
 
 
 def _extend(function: Any, operands: int, generate: Callable[..., Any]) -> None:
-    """Let a function of Python's take lanes, and numbers beside them."""
+    """Let a function of Python's take lanes, and numbers beside lanes."""
 
     @_templates.infer_global(function)
     class _Template(_templates.AbstractTemplate):  # type: ignore[misc]
@@ -67,7 +67,7 @@ def _extend(function: Any, operands: int, generate: Callable[..., Any]) -> None:
 
 
 def _by_kind(real: str, whole: str) -> Callable[..., Any]:
-    """Build an instruction of LLVM's for floats, and one for integers."""
+    """Return a builder for one instruction of LLVM's on floats, and another on integers."""
 
     def generate(builder: Any, *arguments: Any) -> Any:
         floats = isinstance(arguments[0].type.element, ir.FloatType | ir.DoubleType)
@@ -77,7 +77,7 @@ def _by_kind(real: str, whole: str) -> Callable[..., Any]:
 
 
 def _by_name(name: str) -> Callable[..., Any]:
-    """Build a function of LLVM's on lanes of floats."""
+    """Return a builder for a function of LLVM's on lanes of floats."""
 
     def generate(builder: Any, *arguments: Any) -> Any:
         kind = arguments[0].type
@@ -91,7 +91,7 @@ def _by_name(name: str) -> Callable[..., Any]:
 
 
 def _larger(builder: Any, a: Any, b: Any) -> Any:
-    """Choose the larger as Numba does for two numbers: ``a`` if one of them is no number."""
+    """Choose the larger as Numba does for two numbers: ``a`` if one is NaN."""
     return builder.select(builder.fcmp_ordered(">", b, a), b, a)
 
 
@@ -163,18 +163,18 @@ def counting(typing_context: Any, first: Any) -> Any:
 
 def _folded(builder: Any, values: Any, join: Callable[[Any, Any, Any], Any]) -> Any:
     """Fold all lanes to one number, each half with the other: the order is always the same."""
-    found, width = values, LANES
+    folded, width = values, LANES
     while width > 1:
         width //= 2
         order = [(lane + width) % LANES for lane in range(LANES)]
         turned = ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
-        found = join(builder, found, builder.shuffle_vector(found, found, turned))
-    return builder.extract_element(found, ir.IntType(32)(0))
+        folded = join(builder, folded, builder.shuffle_vector(folded, folded, turned))
+    return builder.extract_element(folded, ir.IntType(32)(0))
 
 
 @intrinsic
 def largest(typing_context: Any, values: Any) -> Any:
-    """Find the largest number of all lanes; any of them if some are no numbers."""
+    """Return the largest number of all lanes; any number if some are NaN."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         return _folded(builder, arguments[0], _larger)
@@ -194,11 +194,11 @@ def summed(typing_context: Any, values: Any) -> Any:
 
 @intrinsic
 def among(typing_context: Any, value: Any, values: Any) -> Any:
-    """Tell whether a number is in some lane."""
+    """Tell whether a number is in a lane."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        value, found = arguments
-        same = builder.fcmp_ordered("==", found, _spread(builder, value))
+        value, lanes_ = arguments
+        same = builder.fcmp_ordered("==", lanes_, _spread(builder, value))
         bits = builder.bitcast(same, ir.IntType(LANES))
         return builder.icmp_unsigned("!=", bits, bits.type(0))
 
@@ -206,10 +206,10 @@ def among(typing_context: Any, value: Any, values: Any) -> Any:
 
 
 def _entry(context: Any, builder: Any, sig: Any, arguments: Any, further: int = 0) -> Any:
-    """Return the address of an entry of an array, or of one that is ``further`` in its row.
+    """Return the address of an entry of an array, or of the entry ``further`` in its row.
 
-    An index that is an integer is one of an array with one axis. An index is never negative:
-    nothing is counted from an end.
+    An integer index belongs to an array with one axis. An index is never negative: no index counts
+    from an end.
     """
     kind, index = sig.args[:2]
     several = isinstance(index, types.BaseTuple)
@@ -244,7 +244,7 @@ def spread(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def load(typing_context: Any, array: Any, index: Any) -> Any:
-    """Load neighbours in a row of an array: float64 as such, all others as float32.
+    """Load neighbours in a row of an array: float64 unchanged, all others as float32.
 
     All of them must be in memory that belongs to the array.
     """
@@ -257,20 +257,20 @@ def load(typing_context: Any, array: Any, index: Any) -> Any:
         element = context.get_data_type(array.dtype)
         if array.layout == "C":
             place = _side_by_side(builder, _entry(context, builder, sig, arguments), element)
-            found = builder.load(place, align=context.get_abi_sizeof(element))
-        else:  # in memory they may lie apart
-            found = ir.Constant(ir.VectorType(element, LANES), ir.Undefined)
+            loaded = builder.load(place, align=context.get_abi_sizeof(element))
+        else:  # entries may lie apart in memory
+            loaded = ir.Constant(ir.VectorType(element, LANES), ir.Undefined)
             for lane in range(LANES):
                 one = builder.load(_entry(context, builder, sig, arguments, lane))
-                found = builder.insert_element(found, one, ir.IntType(32)(lane))
-        return found if floats else builder.uitofp(found, real)
+                loaded = builder.insert_element(loaded, one, ir.IntType(32)(lane))
+        return loaded if floats else builder.uitofp(loaded, real)
 
     return Lanes(array.dtype if floats else types.float32)(array, index), generate
 
 
 @intrinsic
 def store(typing_context: Any, array: Any, index: Any, values: Any, most: Any) -> Any:
-    """Write lanes to neighbours in a row, from an entry on: the first ``most`` at most.
+    """Write lanes to neighbours in a row, from an entry on: at most the first ``most``.
 
     Of integers the low bits are written.
     """

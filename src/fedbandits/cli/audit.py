@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from fedbandits.cli.console import folding, output, shown_progress, table
-from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder
+from fedbandits.cli.options import AllowModules, Assignments, ConfigFile, OutputFolder
 from fedbandits.settings import CONFIDENCE, RUNS
 
 if TYPE_CHECKING:  # importing them takes long
@@ -42,6 +42,7 @@ def audit(
         bool,
         typer.Option("--strict", help="Exit with 1 if a claim is broken or not attacked."),
     ] = False,
+    allow_modules: AllowModules = False,
 ) -> None:
     """Attack the claim of every system: lower bounds on ε from two neighbouring worlds.
 
@@ -60,7 +61,7 @@ def audit(
     """
     from fedbandits.settings.experiment import load
 
-    experiment = load(config, assignments or [])
+    experiment = load(config, assignments or [], allow_modules=allow_modules)
     # Only now: the error of a wrong key must not wait for the imports of an audit.
     from fedbandits.experiments.audits.audit import audit as audit_experiment
     from fedbandits.experiments.folder import check_output, kept_in

@@ -103,6 +103,13 @@ SweptKeys = Annotated[
         "environment.agents=5:40:lin8. Several keys make a grid. May be repeated.",
     ),
 ]
+AllowModules = Annotated[
+    bool,
+    typer.Option(
+        "--allow-modules",
+        help="Let the configuration name modules. Their code runs with your rights: read it first.",
+    ),
+]
 OutputFolder = Annotated[
     pathlib.Path | None, typer.Option(help="Output folder.  [default: runs/NAME]")
 ]

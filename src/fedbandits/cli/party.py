@@ -145,12 +145,12 @@ def warm(
     else:
         federation, own = load_federation(source), {}
     kernels = rehearsal.warm(federation, own)
-    from fedbandits._compile.cache import folder_of_kernels  # the compiler is loaded by now
+    from fedbandits._compile import cache  # the compiler is loaded by now
 
-    kept = folder_of_kernels()
-    if kept is None:
+    if kernels and not cache.are_kept():
         raise OutputError("what was compiled is not kept, so each start compiles it anew")
-    typer.echo(f"Compiled {kernels} kernel{'s' * (kernels != 1)}; all are kept in {kept}")
+    said = f"Compiled {kernels} kernel{'s' * (kernels != 1)}"
+    typer.echo(f"{said}; all are kept in {cache.folder_of_kernels()}")
 
 
 @app.command("status", epilog="Example: fedbandits party status ./north --json")

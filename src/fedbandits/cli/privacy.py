@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from fedbandits.cli.console import output
-from fedbandits.cli.options import Assignments, configurations
+from fedbandits.cli.options import AllowModules, Assignments, configurations
 from fedbandits.errors import ConfigError
 
 if TYPE_CHECKING:  # the ledger is an extra
@@ -44,6 +44,7 @@ def privacy(
             "have cost the same records together.",
         ),
     ] = None,
+    allow_modules: AllowModules = False,
 ) -> None:
     """Show the claim and the budget of every system, before anything runs.
 
@@ -69,7 +70,7 @@ def privacy(
     if config is None:
         claims, page = claims_page.reference_claims(), claims_page.reference_page
     else:
-        experiment = load(config, assignments or [])
+        experiment = load(config, assignments or [], allow_modules=allow_modules)
         experiment.check()
         claims, page = experiment.claims(), claims_page.claims_markdown
     if markdown:

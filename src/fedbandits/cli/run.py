@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder, SweptKeys
+from fedbandits.cli.options import AllowModules, Assignments, ConfigFile, OutputFolder, SweptKeys
 
 if TYPE_CHECKING:  # importing them takes long
     from fedbandits.experiments.answers.advise import Trial
@@ -58,6 +58,7 @@ def run(
             help="Also try other numbers of parties and other ε, and say from where on it pays.",
         ),
     ] = False,
+    allow_modules: AllowModules = False,
 ) -> None:
     """Run an experiment, say whether it pays, and write results, plots and a report.
 
@@ -81,7 +82,7 @@ def run(
     changes = list(assignments or [])
     changes += [f"seed={seed}"] if seed is not None else []
     changes += [f"replicates={replicates}"] if replicates is not None else []
-    loaded = load_any(config, changes, sweeps or [])
+    loaded = load_any(config, changes, sweeps or [], allow_modules=allow_modules)
     options: dict[str, Any] = {
         "jobs": jobs, "backend": backend, "scheduler": scheduler, "resume": resume,
     }  # fmt: skip

@@ -10,6 +10,7 @@ import typer
 from rich.table import Column, Table
 
 from fedbandits.cli.console import folding, output, table, whole
+from fedbandits.cli.options import AllowModules
 from fedbandits.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -139,14 +140,17 @@ def report(
 ) -> None:
     """Write the report and the plots of a run again, from its results.
 
-    Nothing is played. Plots are written as PNG and as SVG, in the given size. The results in the
-    folder do not change.
+    Nothing is played, and no code that the configuration names is run. Plots are written as PNG and
+    as SVG, in the given size. The results in the folder do not change.
     """
     size = _size_of(plot_size)
     from fedbandits.experiments.output import rewrite_report
     from fedbandits.experiments.plots import Look
 
-    rewrite_report(folder, Look(size or Look().size, font_size))
+    kept = rewrite_report(folder, Look(size or Look().size, font_size))
+    if kept:
+        names = ", ".join(kept)
+        typer.echo(f"Not drawn again, as code of the configuration would be run: {names}", err=True)
     typer.echo(f"Report: {folder / 'report.html'}")
 
 
@@ -172,10 +176,7 @@ def studio(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Only print the address.")
     ] = False,
-    allow_modules: Annotated[
-        bool,
-        typer.Option("--allow-modules", help="Let a configuration name modules: code that is run."),
-    ] = False,
+    allow_modules: AllowModules = False,
 ) -> None:
     """Open a web page on this machine: set up, run, step, compare, attack and watch.
 
@@ -187,9 +188,9 @@ def studio(
 
     from fedbandits.studio.server import serve
 
-    def say(address: str) -> None:
+    def say(address: str, way: pathlib.Path) -> None:
         typer.echo(f"fedbandits studio: {address}\nCtrl-C ends it.")
         if not no_browser:
-            webbrowser.open(address)
+            webbrowser.open(way.as_uri())
 
     serve(folder, port, allow_modules, say)

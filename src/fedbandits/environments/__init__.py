@@ -1,4 +1,4 @@
-"""Environments: they draw the contexts and rewards of an experiment."""
+"""Environments: sources of an experiment's contexts and rewards."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """The interface of environments, for Python and for the compiled loops.
 
 An *environment* is configuration: a frozen struct, read from TOML. Its :meth:`Environment.world`
-makes a *world*: the arrays of one replicate, a named tuple that compiled code takes as it is.
+makes a *world*: the arrays of one replicate, a named tuple that compiled code takes unchanged.
 
 A *contextual* environment shows every agent a decision set each round. It names the kernels that
-compiled code asks of its worlds, and opens a world for a loop or for parties. A decision set has
-one of two layouts. ``models`` says which:
+compiled code calls with its worlds, and opens a world for a loop or for parties. A decision set has
+one of two layouts, according to ``models``:
 
 * ``models == 1``: all arms share one parameter vector; ``features`` is (dim, arms).
 * ``models == arms``: each arm has a parameter vector of its own ("disjoint" linear models, Li et
@@ -51,7 +51,7 @@ Dimension = Annotated[int, Meta(ge=1, le=2_000)]
 Arms = Annotated[int, Meta(ge=2, le=65_535)]
 
 
-#: Bytes of numbers.
+#: Bytes of a number.
 F64, F32 = 8, 4
 
 
@@ -61,9 +61,11 @@ class Words(NamedTuple):
     Parameters
     ----------
     party, parties
-        One of those who learn, and several of them: ``hospital``, ``hospitals``.
+        A noun for one party, and its plural: ``hospital``, ``hospitals``.
     loss
-        What regret counts: ``regret`` in general, ``mistakes`` where each wrong decision costs 1.
+        The quantity that regret counts: ``regret`` in general, ``mistakes`` where each wrong
+        decision
+        costs 1.
     turn
         One decision of one party: ``round``, ``visit``, ``purchase``.
     """
@@ -74,7 +76,7 @@ class Words(NamedTuple):
     turn: str = "round"
 
     def loss_of_one(self, acting: int) -> str:
-        """Name the loss of one party, where ``acting`` act in a round: ``mistakes per shop``."""
+        """Name one party's loss, if ``acting`` parties act in a round: ``mistakes per shop``."""
         return f"{self.loss} per {self.party}" if acting > 1 else self.loss
 
 
@@ -90,23 +92,23 @@ def plural(noun: str) -> str:
 
 
 class Memory(NamedTuple):
-    """Arrays of one kind, of so many ``bytes``; ``what`` and ``keys`` are words for an error."""
+    """Arrays of one kind with their ``bytes``; ``what`` and ``keys`` are words for an error."""
 
-    what: str  # what the arrays hold
+    what: str  # the content of the arrays
     bytes: float
-    keys: str  # which keys of a configuration to lower
+    keys: str  # the keys of a configuration that make them smaller
 
 
 class Needs(NamedTuple):
-    """Memory and work that one replicate needs at least; empty if nothing is known.
+    """Least memory and work of one replicate; empty if unknown.
 
     Environments and systems state these needs, so that an experiment that does not fit into memory
-    is refused before it runs. Only arrays that last are counted. A run takes somewhat more, never
+    is refused before it runs. Only lasting arrays are counted. A run takes somewhat more, never
     less.
     """
 
     parts: tuple[Memory, ...] = ()
-    operations: float = 0.0  # multiply-adds, or like work, in all rounds; within a factor of 10
+    operations: float = 0.0  # multiply-adds, or similar work, in all rounds; within a factor of 10
 
     @property
     def bytes(self) -> float:
@@ -122,22 +124,24 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     Parameters
     ----------
     drift
-        How expected rewards change in the course of a run. By default they do not change. Regret is
-        to the best arm of the moment.
+        Change of expected rewards in the course of a run; by default none. Regret is relative to
+        the
+        best arm of the moment.
     delay
-        When a reward is observed. By default at once. Regret and reward are counted in the round of
+        Delay until a reward is observed; by default none. Regret and reward are counted in the
+        round of
         the decision, whenever the reward is observed.
     """
 
-    #: What its things are called in texts.
+    #: The nouns of the environment in texts.
     WORDS: ClassVar[Words] = Words()
-    #: Whether its rewards come from real data, so that results tell something about real people.
+    #: Whether the rewards come from real data, so that results say something about real people.
     REAL_DATA: ClassVar[bool] = False
-    #: The kind of its facts: systems that plan from them can play here.
+    #: The kind of the facts: a system that plans from this kind can play here.
     FACTS: ClassVar[type[Facts]] = Facts
-    #: What rewards become under drift, in words; empty if environments of this kind cannot drift.
+    #: Rewards of the second world under drift, in words; empty for environments that cannot drift.
     SECOND_WORLD: ClassVar[str] = ""
-    #: What to do instead, if they cannot.
+    #: The remedy in the error for drift, if environments of this kind cannot drift.
     DRIFT_REMEDY: ClassVar[str] = "leave it out"
 
     drift: Drift | None = None
@@ -155,7 +159,7 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def words(self) -> Words:
-        """Words that texts have for its things; by default those of its class."""
+        """Words for texts; by default those of the class."""
         return self.WORDS
 
     @property
@@ -165,7 +169,7 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def first_rounds(self) -> tuple[int, ...]:
-        """The first round of each party; empty if all begin in the first one."""
+        """The first round of each party; empty if all parties begin in round 1."""
         return ()
 
     @property
@@ -175,7 +179,7 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def party_names(self) -> tuple[str, ...]:
-        """Names of the parties, in order; by default they have numbers only."""
+        """Names of the parties, in order; empty if parties have only numbers."""
         return ()
 
     @property
@@ -184,7 +188,7 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         return True
 
     def identified(self) -> Self:
-        """Return the same with digests of the files that it reads; by default there are none."""
+        """Return the environment with digests of its files; by default there are no files."""
         return self
 
     def prepare(self) -> None:
@@ -195,14 +199,14 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         del rounds
 
     def refuse_elsewhere(self) -> None:
-        """Refuse to be played on other machines, where data is not there; by default it can be."""
+        """Refuse to be played on other machines that lack the data; by default never refuse."""
 
     def cautions(self) -> Iterable[str]:
-        """List cautions about settings that may mean little, each with its key first."""
+        """List cautions about settings with doubtful results, each with its key first."""
         return ()
 
     def world(self, key: Key) -> Any:
-        """Make the world of one replicate: a named tuple of arrays, drawn as ``key`` says."""
+        """Make the world of one replicate, a named tuple of arrays; ``key`` names its draws."""
         raise NotImplementedError
 
     def needs(self, rounds: int) -> Needs:
@@ -211,7 +215,7 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         return Needs()
 
     def measures(self, world: Any, rounds: int) -> Mapping[str, Floats]:
-        """Return reports after so many rounds: (parties,) arrays by name; by default none."""
+        """Return reports after ``rounds`` rounds: (parties,) arrays by name; by default none."""
         del world, rounds
         return {}
 
@@ -226,10 +230,10 @@ class FromFile(Environment, frozen=True, kw_only=True):
     Parameters
     ----------
     encoding, separator, decimal, thousands
-        How the file is read, as in a ``table``.
+        The format of the file, as in a ``table``.
     """
 
-    #: Keys that tell of the file.
+    #: Keys that describe the file.
     OF_FILE: ClassVar[tuple[str, ...]] = ("encoding", "separator", "decimal", "thousands")
 
     encoding: str = AS_FOUND.encoding
@@ -239,29 +243,31 @@ class FromFile(Environment, frozen=True, kw_only=True):
 
     @property
     def reading(self) -> Reading:
-        """The way in which the file is read."""
+        """The format of the file."""
         return reading_of(self)
 
     def refuse_keys_of_file(self, file: str, given: bool) -> None:
-        """Refuse keys that do not fit together, or tell of a file that is not ``given``.
+        """Refuse keys that do not fit together, or describe a file that is not ``given``.
 
         ``file`` is the key that names the file. Raises ValueError, whose text begins with a key.
         """
         refuse_reading(self)
         for key in () if given else self.OF_FILE:
             if getattr(self, key) not in (None, AS_FOUND.encoding):
-                raise ValueError(f"{key}: given without {file}, whose file it tells of; remove it")
+                raise ValueError(
+                    f"{key}: given without {file}, whose format it describes; remove it"
+                )
 
 
-#: The first round of all agents, or a list with that of each.
+#: The first round of all agents, or a list with a first round for each agent.
 FirstRound = RoundNumber | tuple[RoundNumber, ...]
 
 
 def first_rounds_of(given: FirstRound, parties: int) -> tuple[int, ...]:
-    """Return the first round of each of so many parties; empty if all begin in the first one.
+    """Return the first round of each of ``parties`` parties; empty if all begin in round 1.
 
     Before its first round an agent has no decision set, so it plays nothing, and has no regret,
-    reward or records. Its draws in later rounds are those that it would have had anyway. Raises
+    reward or records. Its draws in later rounds do not depend on its first round. Raises
     ConfigError if a list has another length.
     """
     if isinstance(given, int):
@@ -287,7 +293,7 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     """
 
     FACTS: ClassVar[type[Facts]] = ContextualFacts
-    #: What compiled code asks of its worlds; see :meth:`kernels`.
+    #: The kernels of the worlds; see :meth:`kernels`.
     KERNELS: ClassVar[WorldKernels]
 
     agents: Count = 10
@@ -299,7 +305,7 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
 
     @property
     def first_rounds(self) -> tuple[int, ...]:
-        late = self.first_round != 1  # how many parties there are may stand in a file
+        late = self.first_round != 1  # else never ask for the parties: a file may hold them
         return first_rounds_of(self.first_round, self.parties) if late else ()
 
     @property
@@ -321,7 +327,7 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     def has_constant(self) -> bool:
         """True if contexts have a constant coordinate, and lengths near 1 as a rule.
 
-        Then the middle of the range of rewards can be taken from every reward.
+        Then the middle of the range of rewards can be subtracted from every reward.
         """
         return False
 
@@ -332,18 +338,18 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
 
     @property
     def alike(self) -> bool:
-        """True if the expected reward of a context is the same for all agents; by default it is."""
+        """True if the expected reward of a context is the same for all agents; the default."""
         return True
 
     @property
     def right_or_wrong(self) -> bool:
-        """True if each arm is right or wrong in each situation: it pays 1 or 0 for certain."""
+        """True if each arm pays 1 or 0 for certain in each situation."""
         return False
 
     def prepared(self) -> ContextualEnvironment | None:
-        """Return the same world with contexts that learners can use best, or None if these are so.
+        """Return the world with the best preparation of contexts; None if this world has it.
 
-        All draws are the same. By default contexts are as they should be.
+        All draws are the same. The default is None.
         """
         return None
 
@@ -371,10 +377,10 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     def open(self, key: Key, world: Any = None, asks_persons: bool = False) -> OpenWorld:
         """Open the world of the replicate that ``key`` names, for one compiled loop or for parties.
 
-        ``world`` is what :meth:`world` returned for the key; by default it is called.
-        ``asks_persons`` says whether compiled loops need to know who comes.
+        ``world`` is the result of :meth:`world` for the key; by default it is made here.
+        ``asks_persons`` tells whether compiled loops need the persons.
         """
-        del asks_persons  # compiled worlds always say it
+        del asks_persons  # compiled worlds always give persons
         world = self.world(key) if world is None else world
         plain = world.before if isinstance(world, DriftingWorld) else world
         return CompiledWorld(self.facts, world, self.first_rounds, self.kernels(plain), key)
@@ -388,7 +394,7 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
 
 
 def refuse_late(environment: Environment, rounds: int) -> None:
-    """Refuse, by ConfigError, first rounds that are after the last one."""
+    """Refuse, by ConfigError, first rounds after the last round."""
     for agent, first in enumerate(environment.first_rounds):
         if first > rounds:
             raise ConfigError(
@@ -400,12 +406,12 @@ def refuse_late(environment: Environment, rounds: int) -> None:
 class Decisions(NamedTuple):
     """Numbers of decisions in a run."""
 
-    acting: int  # parties that act in a round, if none begins late
-    total: int  # of all parties
-    differ: bool  # whether some parties make more of them than others
+    acting: int  # parties that act in a round, if no party begins late
+    total: int  # decisions of all parties
+    differ: bool  # whether parties make different numbers of decisions
 
     def each(self, turn: str) -> str:
-        """Say how many decisions one party makes, by the name of a ``turn``: ``1,000 visits``."""
+        """Return one party's number of decisions, with the name of a ``turn``: ``1,000 visits``."""
         mean = self.total / self.acting
         counted = f"{mean:,.0f}" if mean == round(mean) else f"{mean:,.1f}"
         return f"{counted} {turn}{'s' if mean != 1 else ''}{' on average' if self.differ else ''}"
@@ -414,12 +420,12 @@ class Decisions(NamedTuple):
 def decisions_in(rounds: int, acting: int, first_rounds: tuple[int, ...]) -> Decisions:
     """Count the decisions in ``rounds`` rounds.
 
-    ``acting`` parties act in a round, if none begins late; see :func:`first_rounds_of`.
+    ``acting`` parties act in a round, if no party begins late; see :func:`first_rounds_of`.
     """
     if not first_rounds:
         return Decisions(acting, acting * rounds, False)
-    each = [max(0, rounds - first + 1) for first in first_rounds]
-    return Decisions(acting, sum(each), len({*each}) > 1)
+    counts = [max(0, rounds - first + 1) for first in first_rounds]
+    return Decisions(acting, sum(counts), len({*counts}) > 1)
 
 
 def decisions_of(environment: Environment, rounds: int) -> Decisions:

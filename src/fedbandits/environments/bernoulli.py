@@ -29,7 +29,7 @@ class Bernoulli(FromRatings, frozen=True, kw_only=True, tag="bernoulli"):
     means
         The mean reward of each arm, given in one of three ways. ``"uniform"``: new means for each
         replicate, uniform on [0, 1]. A list of numbers. The path of a file: its first line is the
-        number of means, and each line after it is one mean.
+        number of means, and each further line is a mean.
     ratings
         Path of a file of ratings, used instead of ``means`` (formats:
         :class:`~fedbandits.environments.RatingData`). The mean of an item is the share of its
@@ -37,9 +37,9 @@ class Bernoulli(FromRatings, frozen=True, kw_only=True, tag="bernoulli"):
     threshold
         Ratings above this value count as reward 1, others as 0. Used with ``ratings`` only.
     share_of
-        The number that a mean is divided by. ``ratings``: the number of ratings of the item, as
-        Ciucanu et al. (2022) write in section 6.1. ``users``: the number of all users in the file,
-        as in the means that they published. Used with ``ratings`` only.
+        The divisor of a mean. ``ratings``: the number of ratings of the item, as in section 6.1 of
+        Ciucanu et al. (2022). ``users``: the number of all users in the file, as in their published
+        means. Used with ``ratings`` only.
     arms
         Number of arms, K. If more means are given, the K largest are kept, in descending order.
     """
@@ -87,7 +87,7 @@ class Bernoulli(FromRatings, frozen=True, kw_only=True, tag="bernoulli"):
         return BernoulliWorld(means, moved_on(means), self.drift.shares(key))
 
     def _given(self) -> Floats | None:
-        """Return the K largest means, largest first; None if each replicate draws its own."""
+        """Return the K largest means, in descending order; None if each replicate draws means."""
         if self.ratings is not None:
             source = self.ratings
             file = self.rating_file(self.ratings)
@@ -113,7 +113,7 @@ def _rated_means(file: RatingFile, threshold: float, share_of: str) -> Floats:
 
 
 def _read_means(path: str) -> Floats:
-    """Read a count, then a mean a line."""
+    """Read the number of means, then a mean a line."""
     lines = read_text(path, "no such file; give a file of means, or a list").split()
     values = [_mean(path, number, line) for number, line in enumerate(lines[1:], start=2)]
     if not lines or lines[0] != str(len(values)):
@@ -137,13 +137,13 @@ def _mean(path: str, number: int, text: str) -> float:
 class ArmStage(Stage):
     """One replicate: a situation is empty, a decision is to pull, an outcome is the reward.
 
-    Who pulls when is settled by the parties: nobody acts by itself.
+    The parties settle the order of pulls, so no party acts by itself.
     """
 
     def __init__(self, environment: Bernoulli, key: Key) -> None:
         world = environment.world(key)
         super().__init__(world, key, len(world.means))
-        #: Every pull: its round, the arm, its reward. Known to nobody but the owners.
+        #: All pulls, with round, arm and reward; only the owners know them.
         self.pulled: list[tuple[int, int, float]] = []
         self._gaps: Floats = world.means.max() - world.means
         self._pulls: Ints = np.zeros(len(world.means), np.int64)
@@ -159,7 +159,7 @@ class ArmStage(Stage):
         self.pulled.append((round_, player, reward))
         if len(self.world.other):
             self.regret[player] += pull_regret(self.world, player, round_)
-        else:  # a product: sums of many equal numbers are rounded more often
+        else:  # a product, because sums of many equal numbers are rounded more often
             self._pulls[player] += 1
             self.regret[player] = self._pulls[player] * self._gaps[player]
         self.reward[player] += reward

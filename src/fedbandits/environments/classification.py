@@ -1,4 +1,4 @@
-"""Real data as a bandit: a visit shows a row, the agent names a class, the reward is 1 if right."""
+"""Classification data as a bandit: a visit shows a row, and the agent names its class."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from fedbandits.errors import DataError
 from fedbandits.facts import ContextualFacts
 from fedbandits.random import Key
 
-#: What a privacy claim takes as public.
+#: Statistics that a privacy claim takes as public.
 _PREPARATION = (
     "The preparation of the features (column means and deviations, principal components, norm "
     "quantile, class names) is public. It is computed here from the whole data set."
 )
-#: What no data set is called, but a file or a folder is.
+#: Patterns of paths; no data set has such a name.
 _PATH = re.compile(
     r"[/\\]|\A[.~]|\.(?:csv|tsv|tab|txt|dat|data|json|jsonl|arff|parquet|pq|feather|xlsx?|ods|sav|dta"
     r"|npy|npz|pkl|h5|hdf5|zip|gz|bz2|xz)\Z",
@@ -40,7 +40,7 @@ _BUNDLED = ("breast_cancer", "digits", "wine")
 class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="classification"):
     """Rows of a labelled data set, divided among agents; each class is an arm.
 
-    Each agent owns a random share of the rows. Every round it draws one of its rows, with
+    Each agent owns a random share of the rows. Every round the agent draws one of its rows, with
     replacement. Each class has its own linear model of the row (``models == arms``). The true
     rewards are not linear: the right class pays 1, all others 0. So regret is the number of
     mistakes.
@@ -51,16 +51,16 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         ``breast_cancer``, ``digits`` or ``wine``, which come with scikit-learn. Any other name is
         that of an OpenML data set, which scikit-learn downloads.
     components
-        Number of principal components to keep. If it is not given, all columns are kept.
+        Number of principal components to keep; by default all columns are kept.
     shards
         ``disjoint``: every row belongs to one agent. ``shared``: every agent draws from all rows,
         like hospitals that treat one population. ``skewed(0.3)``: every row belongs to one agent,
-        and agents have different shares of each class, as hospitals do that treat different people.
+        and agents have different shares of each class, like hospitals that treat different people.
     clip_quantile
         After standardising, rows are divided by this quantile of their norms. Rows that are then
         longer than 1 are scaled back to norm 1.
     intercept
-        Share of the squared norm that a constant coordinate gets. 0 means no such coordinate.
+        Share of the squared norm for a constant coordinate. 0 means no such coordinate.
     """
 
     WORDS: ClassVar[Words] = Words(loss="mistakes", turn="visit")
@@ -81,7 +81,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
 
     @property
     def words(self) -> Words:
-        if self.dataset == "breast_cancer":  # who sees tumours
+        if self.dataset == "breast_cancer":  # tumours are seen in hospitals
             return self.WORDS._replace(party="hospital", parties="hospitals")
         return self.WORDS
 
@@ -109,7 +109,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
     def facts(self) -> ContextualFacts:
         rows, shared = len(self._data()[1]), self.shards == "shared"
         most_share = self.agents / rows
-        if self.shards != "shared":  # beyond the number of rows it is refused
+        if self.shards != "shared":  # more agents than rows are refused
             most_share = 1 / max(1, smallest_shard(self.shards, rows, self.agents))
         return msgspec.structs.replace(
             super().facts,
@@ -141,7 +141,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
             dealt = Shards(all_rows, np.arange(self.agents + 1) * count)
         else:
             dealt = deal(self.shards, labels, self.agents, key)
-        persons = np.arange(count)  # each row is a person, who comes again and again
+        persons = np.arange(count)  # each row is a person, who visits again and again
         world = ClassificationWorld(rows, labels, *dealt, self.arm_count, persons)
         return drifting(self, key, world, drift.OtherRewards(drift.MOVED))
 
@@ -158,7 +158,7 @@ def _prepared(
     _refuse_unusable(dataset, table)
     try:
         classes, labels = np.unique(target, return_inverse=True)
-    except TypeError:  # a gap among names
+    except TypeError:  # missing values among names
         raise DataError(
             f"data set {dataset!r}: its classes have different types; give all of them one type"
         ) from None
@@ -175,7 +175,7 @@ def _prepared(
     if intercept > 0.0:
         constant = np.full((len(rows), 1), np.sqrt(intercept))
         rows = np.hstack([rows * np.sqrt(1.0 - intercept), constant])
-    # In one layout, whatever was done to the table: every loop is compiled anew for another.
+    # In one layout, however the table was computed: loops are compiled anew for another layout.
     return (rows * (1.0 - 1e-6)).astype(np.float32, order="C"), labels.astype(np.int64)
 
 
@@ -185,7 +185,7 @@ def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:
     if dataset in _BUNDLED:
         bunch = getattr(datasets, f"load_{dataset}")()
         return np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
-    if _PATH.search(dataset):  # never looked up: a file's name may say what it is about
+    if _PATH.search(dataset):  # no look-up: the name of a file may reveal its content
         raise DataError(
             f"environment.dataset: {dataset!r} looks like a path, and this environment reads data "
             f'sets by name; for a file of your own, set kind = "table" and path = "{dataset}"'
@@ -194,10 +194,12 @@ def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:
         raise DataError(f"environment.dataset: {dataset!r} is not the name of a data set")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of retries: what came of them is told below
+            warnings.simplefilter("ignore")  # of retries: the error below reports failures
             bunch = datasets.fetch_openml(name=dataset, as_frame=False, parser="liac-arff")
         return np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
-    except Exception as error:  # OpenML fails in many ways; each means "this data is not to be had"
+    except (
+        Exception
+    ) as error:  # OpenML fails in many ways; all of them mean that the data is not available
         raise DataError(
             f"environment.dataset: {dataset!r} is not bundled ({', '.join(_BUNDLED)}) and OpenML "
             f"did not supply it as numbers ({type(error).__name__}); check the name and the network"

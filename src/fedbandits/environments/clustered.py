@@ -33,11 +33,12 @@ from fedbandits.errors import ConfigError, DataError
 from fedbandits.facts import ClusteredFacts, Facts
 from fedbandits.random import Key
 
-#: Most rated items that users are told apart by; Liu et al. (2022) take as many as users.
+#: Least number of most rated items for distinguishing users; Liu et al. (2022) take as many as
+#: users.
 _RATED_ITEMS = 1000
-#: η up to which users of a cluster are drawn: half a length, 1/√2, to each side.
+#: Largest η of drawn users of a cluster: half a length, 1/√2, to each side.
 _WIDEST = 0.7
-#: What a privacy claim takes as public.
+#: Facts that a privacy claim takes as public.
 _ARRIVALS = (
     "These are public: who arrives when, on which server each user lives, and the items of every "
     "round."
@@ -53,8 +54,8 @@ class Clustered(FromRatings, frozen=True, kw_only=True, tag="clustered"):
     """Users of several servers; each round one random user is shown new items (Liu et al. 2022).
 
     An item is a uniform direction of length 1/√2 in d - 1 coordinates and a constant 1/√2. Its
-    reward is 1 with probability ⟨θ, x⟩, else 0. Preference vectors θ that are drawn have the same
-    form, so ⟨θ, x⟩ is in [0, 1]. With given vectors, ⟨θ, x⟩ is cut off at 0 and 1.
+    reward is 1 with probability ⟨θ, x⟩, else 0. Drawn preference vectors θ have the same form, so
+    ⟨θ, x⟩ is in [0, 1]. With given vectors, ⟨θ, x⟩ is cut off at 0 and 1.
 
     Parameters
     ----------
@@ -62,8 +63,9 @@ class Clustered(FromRatings, frozen=True, kw_only=True, tag="clustered"):
         Path of a .npy file of preference vectors, (users, d), of norm at most 1.
     ratings
         Path of a file of ratings, used instead of ``preferences`` (formats:
-        :class:`~fedbandits.environments.RatingData`). Preference vectors are made from it. The most
-        active users are grouped by k-means, according to which of the most rated items they rated.
+        :class:`~fedbandits.environments.RatingData`). Preference vectors are made from the ratings.
+        The
+        most active users are grouped by k-means, according to the most rated items that they rated.
         The 1,000 most rated items are used, or as many items as users if there are more users.
     users
         Number of users. From a file of vectors the first ``users`` rows are taken, by default all.
@@ -76,7 +78,7 @@ class Clustered(FromRatings, frozen=True, kw_only=True, tag="clustered"):
         γ, the smallest distance between the vectors of users of two clusters, if vectors are drawn.
     within
         η, the largest distance between the vectors of two users of one cluster, if vectors are
-        drawn. 0: they are the same (the paper's clusters; its footnote 2 allows η > 0).
+        drawn. With 0 the vectors are equal (the paper's clusters; its footnote 2 allows η > 0).
     servers
         Number of servers, L. Users are divided into contiguous blocks of equal size. Where this is
         not possible, the last blocks have one user fewer.
@@ -84,8 +86,9 @@ class Clustered(FromRatings, frozen=True, kw_only=True, tag="clustered"):
         ``together``: users keep their order, so a cluster may be on one server. ``spread``: users
         are dealt to the servers one by one, so every cluster is on all servers.
     arrivals
-        How often users arrive. ``equal``: all equally often. ``zipf``: in proportion to 1, 1/2, 1/3
-        …. Or a list of probabilities.
+        Rates of arrival. ``equal``: all users arrive equally often. ``zipf``: in proportion to 1,
+        1/2,
+        1/3 …. Or a list of probabilities.
     items
         Number of items, K, that a user is shown in a round.
     """
@@ -225,7 +228,7 @@ class Clustered(FromRatings, frozen=True, kw_only=True, tag="clustered"):
         return block_of(self.parties, self.servers)
 
     def _given(self) -> Floats | None:
-        """Return preference vectors, (users, d); None if each replicate draws its own."""
+        """Return preference vectors, (users, d); None if each replicate draws its vectors."""
         if self.ratings is not None:
             items = max(_RATED_ITEMS, self.parties)
             file = self.rating_file(self.ratings)
@@ -259,12 +262,12 @@ class Clustered(FromRatings, frozen=True, kw_only=True, tag="clustered"):
         else:
             rates = np.array(self.arrivals, dtype=np.float64)
         cumulative: Floats = np.cumsum(rates) / rates.sum()
-        cumulative[np.flatnonzero(rates)[-1] :] = 1.0  # nobody with rate 0 comes by rounding
+        cumulative[np.flatnonzero(rates)[-1] :] = 1.0  # users with rate 0 never arrive by rounding
         return cumulative
 
 
 class Arrival(NamedTuple):
-    """A user who has come to its server, and what can be recommended."""
+    """A user who has arrived at its server, and the items to recommend."""
 
     round_: int
     user: int
@@ -272,7 +275,7 @@ class Arrival(NamedTuple):
 
 
 class ClusteredStage(Stage):
-    """The server of the user that arrives acts; a decision is an item, an outcome a reward.
+    """The server of the arriving user acts; a decision is an item, an outcome a reward.
 
     Regret and reward are booked for users.
     """

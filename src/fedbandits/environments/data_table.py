@@ -1,4 +1,4 @@
-"""Own data as a bandit: the rows of a table, divided among the sites that they come from."""
+"""Own data as a bandit: the rows of a table, divided among sites."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ from fedbandits.errors import ConfigError
 from fedbandits.facts import ContextualFacts
 from fedbandits.random import Key
 
-if TYPE_CHECKING:  # a configuration is read without what reads data
+if TYPE_CHECKING:  # reading a configuration needs no readers of data
     from fedbandits.environments.tables.prepared import Prepared
 
 
-#: Bytes a row that a log's world keeps: whether it is shown, and what was chosen.
+#: Bytes a row that a log's world keeps: whether the row is shown, and the chosen action.
 _NOTED = 3
 
 
 class Table(TableKeys, frozen=True, kw_only=True, tag="table"):
-    """Your own data: each row is a visit, and the sites that rows come from are the parties.
+    """Your own data: each row is a visit, and the sites of the rows are the parties.
 
-    The table has one of three forms. With ``target``, each class is an arm, and the right one pays
+    The table has one of three forms. With ``target``, each class is an arm, and the right class
+    pays
     1. With ``rewards``, each column is an arm and holds its reward. With ``action`` and ``reward``,
     the table is a log of past decisions. Each arm has its own linear model of the row.
 
     Numbers are counted in spreads from their centre, or scaled to [-1, 1] by their range; texts
-    become one coordinate for each category. All of it is refused with its line where it cannot be
-    used. ``docs/your-data.md`` shows how.
+    become one coordinate for each category. Unusable values are refused with their line.
+    ``docs/your-data.md`` shows how.
     """
 
     REAL_DATA: ClassVar[bool] = True
@@ -75,7 +76,7 @@ class Table(TableKeys, frozen=True, kw_only=True, tag="table"):
 
     @property
     def has_constant(self) -> bool:
-        prepared = self._data().row_deviation is None  # by ranges, rows would be too short
+        prepared = self._data().row_deviation is None  # with ranges, rows would be too short
         return self.intercept > 0.0 and prepared
 
     @property
@@ -147,7 +148,7 @@ class Table(TableKeys, frozen=True, kw_only=True, tag="table"):
         return prepare_table(self)
 
 
-#: What compiled code asks of a table, by what its rows say of the arms.
+#: The kernels of a table, by its world, which depends on the table's form.
 _KERNELS: dict[type, WorldKernels] = {
     ClassificationWorld: Classification.KERNELS,
     TableWorld: WorldKernels(recorded.fill_table, expected_reward, recorded.person_of_row),

@@ -1,7 +1,7 @@
-"""Delayed rewards: when the reward of a decision is observed, as a setting of an environment.
+"""Delayed rewards, as a setting of an environment.
 
-A delay counts rounds. It is drawn for each decision and does not depend on what was shown, chosen
-or earned. It is the same for all systems.
+A delay counts rounds. It is drawn for each decision, independent of contexts, choices and rewards.
+It is the same for all systems.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Rounds = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 _PURPOSE = int(Purpose.DELAY)
-#: Numbers of the draws of one decision.
+#: Indices of the draws of one decision.
 _LOST, _WAIT = 0, 1
 
 
@@ -31,7 +31,7 @@ class _Delay(Checked, frozen=True, tag_field="kind", forbid_unknown_fields=True)
         ``key`` names the random draws of the replicate. The decision is that of ``player``, by its
         number, in ``round_``.
         """
-        lost: float = self.lost  # type: ignore[attr-defined]  # a field of each subclass, the last
+        lost: float = self.lost  # type: ignore[attr-defined]  # a field of every subclass, as its last
         if lost > 0.0 and uniform(key, player, round_, _PURPOSE, _LOST) < lost:
             return None
         return self._drawn(key, player, round_)
@@ -47,7 +47,7 @@ class FixedDelay(_Delay, frozen=True, tag="fixed"):
     Parameters
     ----------
     rounds
-        That number. With 0, rewards are observed at once.
+        The number of rounds. With 0, rewards are observed at once.
     lost
         Share of rewards that are never observed.
     """
@@ -84,7 +84,7 @@ class UniformDelay(_Delay, frozen=True, tag="uniform"):
 
 
 class GeometricDelay(_Delay, frozen=True, tag="geometric"):
-    """Delay by rounds in each of which the reward comes with the same probability.
+    """Random delay: in each round the reward arrives with the same probability.
 
     Parameters
     ----------
@@ -100,10 +100,10 @@ class GeometricDelay(_Delay, frozen=True, tag="geometric"):
     def _drawn(self, key: Key, player: int, round_: int) -> int:
         if self.mean == 0.0:
             return 0
-        # P(delay ≥ k) = (mean / (1 + mean))^k: a uniform draw, taken back through the tail.
+        # P(delay ≥ k) = (mean / (1 + mean))^k: the inverse of the tail at a uniform draw.
         ticket = 1.0 - uniform(key, player, round_, _PURPOSE, _WAIT)
         return int(math.log(ticket) / math.log1p(-1.0 / (1.0 + self.mean)))
 
 
-#: When rewards are observed.
+#: The delay of rewards.
 Delay = FixedDelay | UniformDelay | GeometricDelay

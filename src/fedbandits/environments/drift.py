@@ -1,8 +1,8 @@
 """Drift: rewards that change in the course of a run, as a setting of an environment.
 
-Under drift an environment has a second world. At any moment, the expected reward of an arm is
-(1 - w) times that of the first world and w times that of the second. The share w begins at 0. It
-is the same for all systems.
+Under drift an environment has a second world. At any moment, the expected reward of an arm is (1 -
+w) times that of the first world plus w times that of the second. The share w begins at 0, and is
+the same for all systems.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from fedbandits.random import Key, Purpose, normals
 
 RoundNumber = Annotated[int, Meta(ge=1, le=4_000_000_000)]
 
-#: Steps of a random walk that are drawn; after them it goes the same way back.
+#: Number of drawn steps of a random walk; after them the walk returns the same way.
 STEPS = 1 << 17
-#: Numbers, as a party, that the draws of a replicate's drift go by.
+#: Party numbers in the names of the draws of a replicate's drift.
 _DIRECTION, _WALK = 0, 1
 
 
@@ -61,8 +61,8 @@ class Change(Checked, frozen=True, tag_field="kind", tag="change", forbid_unknow
 class Walk(Checked, frozen=True, tag_field="kind", tag="walk", forbid_unknown_fields=True):
     """The share of the second world takes a random walk between 0 and 1.
 
-    It begins at 0. Where a step would lead below 0 or above 1, it is reflected. Each replicate has
-    a walk of its own. After 131,072 steps the walk goes the same way back.
+    The walk begins at 0, and is reflected at 0 and 1. Each replicate has a walk of its own. After
+    131,072 steps the walk returns the same way.
 
     Parameters
     ----------
@@ -79,16 +79,16 @@ class Walk(Checked, frozen=True, tag_field="kind", tag="walk", forbid_unknown_fi
         """Draw the share of the second world in the replicate that ``key`` names."""
         free = np.zeros(STEPS)
         np.cumsum(self.step * normals(STEPS - 1, key, _WALK, 0, Purpose.DRIFT), out=free[1:])
-        # A free walk, folded into [0, 1], is a walk that is reflected at both ends.
+        # A free walk, folded into [0, 1], is a walk with reflection at both ends.
         return Shares(np.zeros(0, np.int64), 1.0 - np.abs(1.0 - free % 2.0), self.every)
 
 
-#: How rewards change.
+#: The change of rewards.
 Drift = Change | Walk
 
 
 def refuse_drift(environment: Any) -> NoReturn:
-    """Refuse the ``drift`` of an ``environment`` that has no second world, and say what to do."""
+    """Refuse the ``drift`` of an ``environment`` without a second world, with a remedy."""
     kind, name = type(environment).__struct_config__.tag, type(environment).__name__
     reason = f"drift: an environment of kind {kind!r} cannot drift; {environment.DRIFT_REMEDY}"
     refused = ConfigError(f"{name}.{reason}")
@@ -97,20 +97,20 @@ def refuse_drift(environment: Any) -> NoReturn:
 
 
 def direction_of_drift(key: Key, size: int) -> Floats:
-    """Draw a standard normal vector, (size,), by which a replicate's second world is made."""
+    """Draw a standard normal vector, (size,), from which a replicate's second world is made."""
     return normals(size, key, _DIRECTION, 0, Purpose.DRIFT)
 
 
 def moved_on(values: Floats) -> Floats:
-    """Return values moved on by one place, (n, …); the last one comes first."""
+    """Return values shifted by one place, (n, …); the last value comes first."""
     return np.roll(values, 1, axis=0)
 
 
 def drifting(environment: Any, key: Key, world: Any, other: OtherRewards) -> Any:
     """Return the ``world`` of a replicate, with the drift that its contextual environment sets.
 
-    ``other`` says how expected rewards follow in the second world. Its ``theta`` may be (dim,), or
-    (agents, dim) where each agent has its own.
+    ``other`` is the rule for expected rewards in the second world. Its ``theta`` may be (dim,), or
+    (agents, dim) with a vector for each agent.
     """
     if environment.drift is None:
         return world

@@ -1,6 +1,6 @@
-"""The synthetic world of Dubey & Pentland (2020), section 4.4: fresh arms, one better by a gap.
+"""The synthetic world of Dubey & Pentland (2020), section 4.4: fresh arms, the best above a gap.
 
-Agents have one parameter, or each has its own around a common one.
+Agents have one parameter, or each has its own around a common parameter.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from fedbandits.environments.open_world import WorldKernels
 from fedbandits.errors import ConfigError
 from fedbandits.random import Key, Purpose, normals
 
-#: Shortest θ* that the paper's bands leave room for: some context has ⟨x, θ*⟩ = 0.8.
+#: Shortest θ* for the paper's bands: some context has ⟨x, θ*⟩ = 0.8.
 _SHORTEST = 0.8
-#: Of a larger one nearly the whole ball is too short: draws would have no end.
+#: Largest gap for θ* in the ball: with a larger gap nearly the whole ball is too short.
 _LARGEST_GAP = 0.29
 _MOST_DRAWS = 100_000
-#: Between θ* and that of the second world. A larger angle would make expected rewards negative.
+#: Angle between θ* and its counterpart in the second world. A larger angle would make expected
+#: rewards negative.
 _TURN = math.radians(30.0)
-#: Number, as a party, that the draws of agents' own parameters go by; θ* is that of party 0.
+#: Party number in the names of the draws of agents' parameters; θ* is drawn for party 0.
 _OWN = 1
 
 
@@ -44,9 +45,9 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
 
     Every round each agent sees ``arms`` new contexts. One of them, at a random position, is the
     best: its ⟨x, θ*⟩ is uniform in [0.6 + gap, 0.7 + gap]. For all others ⟨x, θ*⟩ is uniform in
-    [0.5, 0.6]. Given ⟨x, θ*⟩, the part of x that is orthogonal to θ* is uniform in the ball that
-    remains. This is exact up to float32 and a 1% approximation of the sphere. The paper does not
-    give this distribution; it is a choice of this package.
+    [0.5, 0.6]. Given ⟨x, θ*⟩, the part of x that is orthogonal to θ* is uniform in the remaining
+    ball. This is exact up to float32 and a 1% approximation of the sphere. The paper gives no
+    distribution; this distribution is a choice of this package.
 
     Parameters
     ----------
@@ -55,22 +56,22 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     dim
         Dimension d of the contexts.
     arms
-        Number of arms K, of which each agent sees fresh ones every round.
+        Number K of fresh arms for each agent in every round.
     gap
         Smallest difference between the expected rewards of the best arm and the others. The paper
         uses 0.1.
     parameter
-        Where θ* lies. ``sphere``: its norm is 1. ``ball``: in the unit ball, as in the paper, but
+        The set of θ*. ``sphere``: its norm is 1. ``ball``: in the unit ball, as in the paper, but
         with a norm of at least :attr:`shortest_parameter`. A context of norm 1 has ⟨x, θ*⟩ ≤ ‖θ*‖.
-        So an expected reward of 0.8 needs ‖θ*‖ ≥ 0.8, and one of 0.7 + gap needs ‖θ*‖ ≥ 0.7 + gap.
+        So an expected reward of 0.8 needs ‖θ*‖ ≥ 0.8, and 0.7 + gap needs ‖θ*‖ ≥ 0.7 + gap.
         The paper does not mention this. With ``ball`` a gap above 0.29 is refused.
     theta
-        θ* itself. For ``sphere`` its norm is 1; for ``ball`` it is between
-        :attr:`shortest_parameter` and 1. If it is not given, each replicate draws its own. For
+        θ* itself. For ``sphere`` its norm is 1; for ``ball`` the norm is between
+        :attr:`shortest_parameter` and 1. By default each replicate draws θ*. For
         ``sphere`` the draw is uniform. For ``ball`` draws are uniform and repeated until the norm
         is large enough.
     spread
-        How far agents differ: the typical length of δ_i, as a share of ‖θ*‖. Agent i has a
+        Difference between agents: the typical length of δ_i, as a share of ‖θ*‖. Agent i has a
         parameter of its own, θ_i. It is θ* + δ_i, brought back to the length ‖θ*‖. δ_i is normal
         and the same in all directions, with E‖δ_i‖² = spread² ‖θ*‖². Contexts are made around θ_i,
         so rewards keep their bands. With 0 all agents have θ*; with 0.5 the angle between θ_i and
@@ -140,9 +141,11 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         cells = self.dim * self.arms
         drawn = Memory("a round's contexts", cells * F32 / 2, "environment.dim or environment.arms")
         numbers = 0 if self.alike else self.agents * self.dim
-        each = F64 + F32 + (0 if self.drift is None else F64)
-        own = Memory("agents' parameters", numbers * each, "environment.dim or environment.agents")
-        parts = (drawn,) if self.alike else (drawn, own)
+        bytes_each = F64 + F32 + (0 if self.drift is None else F64)
+        parameters = Memory(
+            "agents' parameters", numbers * bytes_each, "environment.dim or environment.agents"
+        )
+        parts = (drawn,) if self.alike else (drawn, parameters)
         return Needs(parts, 3.0 * rounds * self.agents * cells)
 
     @property
@@ -152,27 +155,27 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     def world(self, key: Key) -> Any:
         theta = self._theta(key)
         size = float(np.linalg.norm(theta)) if self.parameter == "ball" else 1.0
-        own = theta[None, :] if self.alike else self._own(key, theta)
-        reflections = np.stack([_reflection(each / size) for each in own])
+        parameters = theta[None, :] if self.alike else self._own(key, theta)
+        reflections = np.stack([_reflection(parameter / size) for parameter in parameters])
         lift, stretch = np.float32(self.gap + 0.1), np.float32(1.0 / size)
-        world = LinearWorld(own, reflections.astype(np.float32), lift, self.arms, stretch)
+        world = LinearWorld(parameters, reflections.astype(np.float32), lift, self.arms, stretch)
         if self.drift is None:
             return world
         direction = direction_of_drift(key, self.dim)
-        turned_ = np.stack([turned(each, direction) for each in own])
+        turned_ = np.stack([turned(parameter, direction) for parameter in parameters])
         return drifting(self, key, world, drift.OtherRewards(drift.LINEAR, turned_))
 
     def _own(self, key: Key, theta: Floats) -> Floats:
-        """Draw the parameter of each agent around ``theta``: (agents, dim), all as long as it.
+        """Draw the parameter of each agent around ``theta``, of equal length: (agents, dim).
 
-        An agent's draws have numbers of their own: they stay where there are more agents.
+        An agent's draws have indices of their own: they do not depend on the number of agents.
         """
         length = float(np.linalg.norm(theta))
         drawn = normals(self.agents * self.dim, key, _OWN, 0, Purpose.WORLD)
         apart = drawn.reshape(self.agents, self.dim) * (self.spread * length / math.sqrt(self.dim))
-        own = theta + apart
-        lengths = np.linalg.norm(own, axis=1, keepdims=True)
-        scaled: Floats = own * (length / np.maximum(lengths, 1e-300))
+        parameters = theta + apart
+        lengths = np.linalg.norm(parameters, axis=1, keepdims=True)
+        scaled: Floats = parameters * (length / np.maximum(lengths, 1e-300))
         return scaled
 
     def _theta(self, key: Key) -> Floats:
@@ -181,7 +184,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         return self._on_sphere(key) if self.parameter == "sphere" else self._in_ball(key)
 
     def _in_ball(self, key: Key) -> Floats:
-        """Find the first of a run of draws, named by their numbers, that is long enough.
+        """Return the first drawn θ* that is long enough.
 
         The first dim of dim + 2 normalised Gaussian coordinates are uniform in the ball.
         """

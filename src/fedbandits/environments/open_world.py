@@ -1,6 +1,6 @@
-"""Worlds that are open: for compiled loops, which get a handle, and for parties, which ask in turn.
+"""Open worlds: compiled loops get a handle, and parties call methods round by round.
 
-A :class:`Stage` is a world as the parties of one replicate see it: who acts, the situation, and the
+A :class:`Stage` is the parties' view of a replicate: the acting players, the situation, and the
 outcome.
 
 Two threads must not share an open world: its arrays are overwritten in every round.
@@ -33,10 +33,10 @@ def no_workspace(world: Any) -> tuple[()]:
 
 
 class WorldKernels(NamedTuple):
-    """Functions that compiled code asks of the worlds of one type; Numba can compile them.
+    """Kernels of the worlds of one type; Numba can compile them.
 
-    The random draws of all of them are named by ``key``, ``agent`` and ``round_``. They must draw
-    the same in whatever order they are asked.
+    The random draws of all kernels are named by ``key``, ``agent`` and ``round_``. The draws must
+    not depend on the order of calls.
 
     ``fill(world, workspace, key, agent, round_, features, expected)`` writes a decision set and
     returns the best arm. ``features``, (dimension, columns) float32, receives the contexts: one
@@ -44,13 +44,13 @@ class WorldKernels(NamedTuple):
     expected reward of each arm. ``workspace(world)``, in plain Python, makes its scratch arrays.
 
     ``reward(world, key, agent, round_, expected, arm)`` draws the reward of an arm. NaN is a reward
-    that is never observed. By default it is 1 with probability ``expected[arm]``, else 0.
+    that is never observed. By default the reward is 1 with probability ``expected[arm]``, else 0.
 
-    ``person(world, key, agent, round_)`` says who comes: a number from 0, below the ``persons`` of
-    the facts. By default nobody who could be told from others.
+    ``person(world, key, agent, round_)`` returns the visiting person: a number from 0, below the
+    ``persons`` of the facts. By default persons cannot be distinguished.
 
-    ``note(world, agent, round_, arm)`` takes note of the chosen arm before the reward is drawn.
-    Worlds that play back a log keep choices. By default nothing happens.
+    ``note(world, agent, round_, arm)`` records the chosen arm before the reward is drawn. Worlds
+    that play back a log keep choices. By default nothing happens.
     """
 
     fill: Callable[..., Any]
@@ -61,10 +61,10 @@ class WorldKernels(NamedTuple):
 
 
 class OpenWorld:
-    """One replicate of a contextual environment, with what loops and parties need to play in it.
+    """One replicate of a contextual environment, for loops and parties.
 
-    ``handle`` is for compiled loops, and good for as long as the open world is kept. ``arrays`` is
-    what the environment's ``world`` returned. ``first_rounds`` is empty if all agents begin in the
+    ``handle`` is for compiled loops, and valid as long as the open world exists. ``arrays`` is the
+    result of the environment's ``world``. ``first_rounds`` is empty if all agents begin in the
     first round.
     """
 
@@ -82,17 +82,17 @@ class OpenWorld:
 
     @property
     def features(self) -> Floats32:
-        """Contexts of the last decision set, (dimension, columns); the next one overwrites them."""
+        """Contexts of the last decision set, (dimension, columns); the next set overwrites them."""
         return self._features
 
     @property
     def expected(self) -> Floats32:
-        """Expected rewards of the last decision set, (arms,); the next one overwrites them."""
+        """Expected rewards of the last decision set, (arms,); the next set overwrites them."""
         return self._expected
 
     @property
     def person(self) -> int:
-        """Number of the person who comes, as of the last decision set."""
+        """Number of the visiting person in the last decision set."""
         return int(self._who[0])
 
     def first_round(self, agent: int) -> int:
@@ -129,7 +129,7 @@ class CompiledWorld(OpenWorld):
         kernels: WorldKernels, key: Key,
     ) -> None:  # fmt: skip
         super().__init__(facts, arrays, first_rounds)
-        self._kept: list[Any] = []  # what addresses point at
+        self._kept: list[Any] = []  # keeps the memory at the addresses of the handle
         if isinstance(arrays, drift.DriftingWorld):
             before = self._open(arrays.before, kernels, key)
             drifted = drift.Drifted(before, arrays.other, arrays.shares)
@@ -138,14 +138,14 @@ class CompiledWorld(OpenWorld):
             self.handle = self._open(arrays, kernels, key)
 
     def _open(self, world: Any, kernels: WorldKernels, key: Key) -> Handle:
-        shown = PackedWorld(
+        packed = PackedWorld(
             world, kernels.workspace(world), key, self._features, self._expected, self._who
         )
-        there = laid_out(shown)
-        self._kept += [shown, there]
-        self._address = there.address
-        self._fill = c_function(worlds.filling, int, 3, kernels.fill, kernels.person).of(there)
-        self._reward = c_function(worlds.paying, float, 4, kernels.reward, kernels.note).of(there)
+        memory = laid_out(packed)
+        self._kept += [packed, memory]
+        self._address = memory.address
+        self._fill = c_function(worlds.filling, int, 3, kernels.fill, kernels.person).of(memory)
+        self._reward = c_function(worlds.paying, float, 4, kernels.reward, kernels.note).of(memory)
         return self._handle(self._address, self._fill.address, self._reward.address)
 
     def fill(self, agent: int, round_: int) -> int:
@@ -156,7 +156,7 @@ class CompiledWorld(OpenWorld):
 
 
 def arrays_of(world: Any) -> Any:
-    """Return the arrays of a world that may be open."""
+    """Return the arrays of a world, open or not."""
     return world.arrays if isinstance(world, OpenWorld) else world
 
 
@@ -169,21 +169,21 @@ _DRIFT = WorldKernels(drift.fill_drifted, drift.reward_drifted, workspace=drift.
 
 
 class Stage:
-    """One replicate of a world; it books regret and reward of so many ``parties``.
+    """The parties' view of one replicate, which books regret and reward of ``parties`` parties.
 
-    What a situation, a decision and an outcome are belongs to the kind of environment.
+    Each kind of environment has its own types of situation, decision and outcome.
     """
 
-    #: When outcomes are observed; None for at once. Whoever makes the stage sets it.
+    #: Delay of outcomes; None for no delay. The maker of the stage sets it.
     delay: Delay | None = None
-    #: Whether situations say who comes, as a :class:`Visit`. Whoever makes it sets it.
+    #: Whether situations name the person, as a :class:`Visit`. The maker of the stage sets it.
     tells_persons: bool = False
 
     def __init__(self, world: Any, key: Key, parties: int) -> None:
         self.world, self.key = world, key
-        #: (parties,) cumulative.
+        #: (parties,) cumulative regret.
         self.regret: Floats = np.zeros(parties)
-        #: (parties,) cumulative.
+        #: (parties,) cumulative reward.
         self.reward: Floats = np.zeros(parties)
 
     def acting(self, round_: int) -> Iterable[int]:
@@ -197,14 +197,14 @@ class Stage:
     def outcome(self, round_: int, player: int, decision: Any) -> Any:
         """Book the ``decision`` of ``player`` in round ``round_``; return the observed outcome.
 
-        None if it observes nothing: the party then lets go of the decision.
+        None means that nothing is observed: the party then closes the decision.
         """
         raise NotImplementedError
 
     def book(self, player: int, regret: float, reward: float) -> float | None:
         """Add to a player's cumulative regret and reward; return the reward.
 
-        NaN is a regret that is not known, or a reward that is never observed: then return None.
+        NaN is an unknown regret, or a reward that is never observed: then the result is None.
         """
         if not math.isnan(reward):
             self.reward[player] += reward
@@ -214,23 +214,23 @@ class Stage:
 
 
 def noted_in(world: Any) -> dict[str, NDArray[Any]]:
-    """Return the arrays of ``world`` that change in a run, by name: checkpoints keep them.
+    """Return the arrays of ``world`` that change in a run, by name, for checkpoints.
 
-    They are in a named tuple that is called ``noted``. Most worlds have none.
+    They are in the world's field ``noted``, a named tuple. Most worlds have none.
     """
     noted = getattr(world, "noted", None)
     return {} if noted is None else dict(noted._asdict())
 
 
 class Visit(NamedTuple):
-    """A situation, and the person for whom a decision is made, where persons come again and again.
+    """A situation, and the person for whom a decision is made, where persons visit again and again.
 
-    A privacy guarantee for persons counts their records, so it must be known whose each record is.
-    Who comes, and when, is public there: it never depends on what was shown, chosen or earned.
+    A privacy guarantee for persons counts their records, so each record needs a name of its person.
+    Persons and times of visits are public there: they never depend on contexts, choices or rewards.
     """
 
-    person: str  # a name, the same in all visits of that person to one party
-    situation: Any  # what the decision is made on
+    person: str  # a name, the same in all visits of the person to one party
+    situation: Any  # the situation of the decision
 
 
 class ContextualStage(Stage):

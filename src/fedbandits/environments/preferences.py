@@ -1,4 +1,4 @@
-"""Users' preference vectors: drawn, from a file of vectors, or made from a file of ratings."""
+"""Preference vectors of users: drawn, from a file of vectors, or made from a file of ratings."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from fedbandits.environments.rating_files import RatingFile, leading_factors, re
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key, Purpose, normals
 
-#: How often a direction is drawn anew until it keeps its distance from the others.
+#: Largest number of draws for a direction at a distance from all others.
 _ATTEMPTS = 2000
-#: Vectors closer than this are the same one.
+#: Distance below which vectors count as equal.
 _SAME = 1e-9
 _LONGEST = 1.0 + 1e-9
 
 
 @functools.lru_cache(maxsize=8)
 def read_preferences(path: str) -> Floats:
-    """Read a file of preference vectors, (users, d) float64, which must not be written to.
+    """Read a file of preference vectors, (users, d) float64, as a read-only array.
 
-    Raises DataError if it is missing, or does not hold finite vectors of length at most 1.
+    Raises DataError if the file is missing, or does not hold finite vectors of length at most 1.
     """
     try:
-        # Mapped, not read: a header that promises more than the file holds costs no memory.
+        # Mapped, not read: a header that states more than the file holds costs no memory.
         stored = np.lib.format.open_memmap(pathlib.Path(path), mode="r")
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; give a .npy file of (users, d) numbers") from None
-    except Exception as error:  # a header is Python that numpy evaluates: it fails in many ways
+    except (
+        Exception
+    ) as error:  # numpy evaluates the header as Python, so reading fails in many ways
         raise DataError(
             f"{path!r}: cannot be read as a .npy file of numbers (an archive is not one): "
             f"{type(error).__name__}"
@@ -44,7 +46,7 @@ def read_preferences(path: str) -> Floats:
         )
     if len(stored) == 0 or stored.shape[1] < 2:
         raise DataError(f"{path}: expected at least 1 user and d ≥ 2, found {stored.shape}")
-    with np.errstate(over="ignore"):  # what is too large is refused as what it then is
+    with np.errstate(over="ignore"):  # overflow becomes infinity, which _check refuses
         vectors = np.array(stored, dtype=np.float64, order="C", subok=False)
         _check(path, vectors)
     vectors.setflags(write=False)
@@ -64,19 +66,19 @@ def _check(path: str, vectors: Floats) -> None:
 
 
 def largest_gap(clusters: int) -> float:
-    """Return a distance that no ``clusters`` vectors all exceed, whatever d is (Rankin 1955)."""
+    """Return a distance that not all pairs of ``clusters`` vectors can exceed (Rankin 1955)."""
     return math.inf if clusters < 2 else HALF * math.sqrt(2.0 * clusters / (clusters - 1))
 
 
 def drawn_preferences(
     key: Key, users: int, clusters: int, dim: int, gap: float, within: float = 0.0
 ) -> Floats:
-    """Draw preference vectors of clusters that lie side by side, as equal in size as can be.
+    """Draw preference vectors of contiguous clusters, of sizes as equal as possible.
 
     A cluster's vector is a uniform direction of length 1/√2 and a constant 1/√2; directions that
-    come too close to an earlier one are drawn anew. Users of a cluster lie around its vector, no
-    further apart than ``within``, and no closer than ``gap`` to users of another. Raises
-    ConfigError if none was found.
+    are too close to an earlier direction are drawn anew. Users of a cluster lie around its vector,
+    at distances up to ``within`` from each other, and at least ``gap`` from users of another
+    cluster. Raises ConfigError if no such vectors are drawn.
     """
     centres = np.full((clusters, dim), HALF)
     for cluster in range(clusters):
@@ -100,9 +102,10 @@ def drawn_preferences(
 
 
 def _beside(centre: Floats, draws: Floats, farthest: float) -> Floats:
-    """Draw a vector of the same length whose distance is at most so much, evenly in the tangent.
+    """Draw a vector of equal length within a distance of ``centre``, uniformly in the tangent.
 
-    ``draws`` has a normal for every coordinate of ``centre``, and one for the distance.
+    ``farthest`` is the largest distance. ``draws`` has a normal for every coordinate of ``centre``,
+    and a normal for the distance.
     """
     length = float(np.linalg.norm(centre))
     tangent = draws[:-1] - centre * (draws[:-1] @ centre) / length**2
@@ -115,14 +118,14 @@ def _beside(centre: Floats, draws: Floats, farthest: float) -> Floats:
 
 
 def block_of(count: int, blocks: int) -> Ints:
-    """Cut 0 … count-1 into equal blocks, the last ones one fewer; return the block of each."""
+    """Cut 0 … count-1 into blocks, the last ones smaller by one; return each number's block."""
     sizes = np.full(blocks, count // blocks)
     sizes[: count % blocks] += 1
     return np.repeat(np.arange(blocks, dtype=np.int64), sizes)
 
 
 def cluster_labels(vectors: Floats) -> Ints:
-    """Give equal rows equal numbers, in order of appearance."""
+    """Give rows numbers in order of appearance, and equal rows equal numbers."""
     _, first, inverse = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse.reshape(-1)].astype(np.int64)
 
@@ -130,7 +133,7 @@ def cluster_labels(vectors: Floats) -> Ints:
 def preferences_of_next(vectors: Floats, labels: Ints) -> Floats:
     """Return for each user the vector of the next cluster, (users, d); the first follows the last.
 
-    Raises ConfigError if there is one cluster only.
+    Raises ConfigError if there is only one cluster.
     """
     if labels.max() == 0:
         raise ConfigError("environment.drift: there is only one cluster; use at least two clusters")
@@ -141,11 +144,12 @@ def preferences_of_next(vectors: Floats, labels: Ints) -> Floats:
 
 @functools.lru_cache(maxsize=4)
 def rated_preferences(file: RatingFile, users: int, items: int, clusters: int, dim: int) -> Floats:
-    """Compute preferences of a file's most active users, (users, d), which must not be written to.
+    """Compute preferences of a file's most active users, (users, d), as a read-only array.
 
-    The users that rated most and the items that were rated most form a matrix of ones and zeros;
-    its truncated SVD gives every user d - 1 coordinates, k-means sorts them into clusters, and a
-    cluster's centre, all scaled to a length of at most 1/√2, is the vector of its users.
+    The most active users and the most rated items form a matrix of ones and zeros; its truncated
+    SVD gives every user d - 1 coordinates, k-means sorts the users into clusters, and a cluster's
+    centre, all scaled to a length of at most 1/√2, is the vector of its users.
+
     Raises DataError if the file is missing, malformed, or too small.
     """
     from scipy.sparse import csr_matrix
@@ -162,7 +166,7 @@ def rated_preferences(file: RatingFile, users: int, items: int, clusters: int, d
     both = (rows >= 0) & (columns >= 0)
     shape = (users, int(kept_items.max()) + 1)
     seen = csr_matrix((np.ones(int(both.sum())), (rows[both], columns[both])), shape=shape)
-    seen.data[:] = 1.0  # a pair that is rated twice counts once
+    seen.data[:] = 1.0  # a pair with two ratings counts once
     if dim > min(shape):
         raise DataError(
             f"environment.dim: {dim} coordinates of {shape[0]} users and {shape[1]} items in "
@@ -188,7 +192,10 @@ def rated_preferences(file: RatingFile, users: int, items: int, clusters: int, d
 
 
 def _busiest(path: str, name: str, numbers: Ints, wanted: int) -> Ints:
-    """Return each number's rank among the ``wanted`` most frequent, or -1. Items may be fewer."""
+    """Return each number's rank among the ``wanted`` most frequent, or -1.
+
+    There may be fewer items than wanted, but not fewer users.
+    """
     counts = np.bincount(numbers)
     if name == "users" and len(counts) < wanted:
         raise DataError(

@@ -33,11 +33,11 @@ from fedbandits.facts import Facts, ProcurementFacts
 from fedbandits.learners.kernels.purchasing import EXACT, GREEDY
 from fedbandits.random import MOST_TRIALS, Key, Purpose, normals, replicate_key, uniforms
 
-#: A unit's draw is named by its producer's number in 16 bits.
+#: Largest counts: a unit's draw is named by its producer's number in 16 bits.
 _MOST = {"agents": 10_000, "producers": 65_535}
 
 _NO_FILE = 'no such file; case is "uniform", "normal" or the path of a CSV'
-#: A name with more characters is none, but a file of something else.
+#: Largest length of a name; longer cells are not names.
 _LONGEST = 100
 
 COLUMNS = ("agent", "producer", "quality", "cost", "capacity")
@@ -51,10 +51,10 @@ OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
 class Procurement(FromFile, frozen=True, kw_only=True, tag="procurement"):
     """Buyers choose quantities from producers of unknown quality (Solanki et al. 2022).
 
-    A unit of producer i is good with probability qᵢ for every buyer. A unit costs buyer j cᵢⱼ,
-    whether it is good or not. Its expected revenue is ρ qᵢ - cᵢⱼ. The average quality of the units
-    that a buyer buys in a round should be at least α. If it is, the regret is r* minus the expected
-    revenue. If it is not, the regret is L, the largest possible one.
+    A unit of producer i is good with probability qᵢ for every buyer. A unit costs buyer j cᵢⱼ, good
+    or not. Its expected revenue is ρ qᵢ - cᵢⱼ. The average quality of a buyer's units in a round
+    should be at least α. If it is, the regret is r* minus the expected revenue. If it is not, the
+    regret is L, the largest possible regret.
 
     Parameters
     ----------
@@ -63,13 +63,14 @@ class Procurement(FromFile, frozen=True, kw_only=True, tag="procurement"):
         mean α, cut off at 0 and 1. Or the path of a CSV file with the columns agent, producer,
         quality, cost, capacity.
     agents
-        Number of buyers, n. The default is 10 if they are drawn. From a file the first ones are
+        Number of buyers, n. The default is 10 for drawn buyers. From a file the first buyers are
         taken, by default all.
     producers
-        Number of producers, m. The default is 30 if they are drawn. From a file the first ones are
-        taken, by default all.
+        Number of producers, m. The default is 30 for drawn producers. From a file the first
+        producers
+        are taken, by default all.
     max_capacity
-        Capacities that are drawn are uniform on 1 … max_capacity.
+        Drawn capacities are uniform on 1 … max_capacity.
     quality_threshold
         Smallest average quality α that a purchase should have.
     revenue
@@ -80,13 +81,15 @@ class Procurement(FromFile, frozen=True, kw_only=True, tag="procurement"):
     homogeneous
         If true, all buyers have the costs and capacities of the first buyer.
     benchmark
-        The purchase whose expected revenue is r*. ``greedy``: what the greedy oracle buys at the
+        The purchase with the expected revenue r*. ``greedy``: the purchase of the greedy oracle at
+        the
         true qualities, as in the paper. ``exact``: the optimal purchase. Greedy loses part of one
         unit in a round. The exact benchmark counts this loss as regret of every system that buys
-        greedily. The greedy benchmark counts a round that loses less as a gain.
+        greedily. The greedy benchmark counts a round with a smaller loss as a gain.
     instance
-        A seed. All replicates then have the same costs, qualities and capacities, drawn from it. If
-        it is not given, each replicate draws its own.
+        A seed. All replicates then have the same costs, qualities and capacities, drawn from this
+        seed.
+        By default each replicate draws its own.
     """
 
     WORDS: ClassVar[Words] = Words("buyer", "buyers", turn="purchase")
@@ -199,7 +202,7 @@ class Procurement(FromFile, frozen=True, kw_only=True, tag="procurement"):
         )
 
     def _drawn(self, key: Key) -> Producers:
-        """Draw each buyer by itself: its draws do not depend on how many there are."""
+        """Draw each buyer by itself: the draws do not depend on the number of buyers."""
         n, m = self.parties, self.producer_count
         capacity = np.empty((n, m), np.int64)
         for j in range(n):
@@ -218,13 +221,13 @@ class Procurement(FromFile, frozen=True, kw_only=True, tag="procurement"):
 
 
 class ProcurementStage(Stage):
-    """One replicate: a decision is units by producer, an outcome the good ones."""
+    """One replicate: a decision is units by producer, an outcome the good units."""
 
     def __init__(self, environment: Procurement, key: Key) -> None:
         world = environment.world(key)
         super().__init__(world, key, len(world.cost))
         self._truths = [truth_of(world, agent) for agent in range(len(world.cost))]
-        #: (agents, producers): the last round's.
+        #: (agents, producers): the last round's purchases.
         self.purchases: Ints = np.zeros(world.cost.shape, np.int64)
         #: (agents,): whether the last round's purchase missed the constraint.
         self.missed = np.zeros(len(world.cost), np.bool_)
@@ -269,17 +272,16 @@ class _Row(NamedTuple):
 def read_producers(path: str, reading: Reading = AS_FOUND) -> Producers:
     """Read a CSV with a header that names agent, producer, quality, cost and capacity.
 
-    One row for every agent and producer, in any order. A producer's quality is the same for all.
-    ``reading`` says how the file is read.
-    A file is read once, and again when it has changed. Raises DataError if it is missing, malformed
-    or incomplete: the line or the pair is named.
+    One row for every agent and producer, in any order. A producer's quality is the same for all
+    agents. ``reading`` is the format of the file. A file is read once, and again after a change.
+    Raises DataError with the line or the pair, if the file is missing, malformed or incomplete.
     """
     return _read(path, reading, stamp(os.path.abspath(path)) if path else Stamp(path))
 
 
 @functools.lru_cache(maxsize=4)
 def _read(path: str, reading: Reading, file: Stamp) -> Producers:
-    """Read a file: errors call it ``path``, and its stamp tells its versions apart."""
+    """Read a file; errors name its ``path``, and its stamp identifies the version."""
     del file
     rows = [*_rows(path, reading)]
     if not rows:
@@ -304,7 +306,7 @@ def _read(path: str, reading: Reading, file: Stamp) -> Producers:
 def _check_pairs(
     path: str, rows: list[_Row], agents: Collection[str], producers: Collection[str]
 ) -> None:
-    """Check that every pair stands there once, before anything as large as all pairs is made."""
+    """Check that every pair has one row, before arrays of all pairs are made."""
     seen: set[tuple[str, str]] = set()
     for row in rows:
         if (row.agent, row.producer) in seen:
@@ -325,7 +327,7 @@ def _check_pairs(
 
 
 def _rows(path: str, reading: Reading) -> Iterator[_Row]:
-    """Read the rows, columns by their names."""
+    """Yield the rows, with columns found by their names."""
     raw = read_delimited(path, read_bytes(path, _NO_FILE), reading)
     names = [name.lower() for name in raw.columns]
     if absent := [column for column in COLUMNS if column not in names]:
@@ -344,7 +346,7 @@ def _rows(path: str, reading: Reading) -> Iterator[_Row]:
 
 
 def _checked(path: str, row: _Row) -> _Row:
-    """Return a row whose names and numbers can be those of a producer."""
+    """Return a row after a check of its names and numbers."""
     if not all(0 < len(name) <= _LONGEST for name in (row.agent, row.producer)):
         raise DataError(
             f"{path}, line {row.line}: agent and producer must have names of at most {_LONGEST} "
@@ -356,7 +358,7 @@ def _checked(path: str, row: _Row) -> _Row:
         "capacity": (0.0, MOST_TRIALS, f"a whole number from 0 to {MOST_TRIALS:,}"),
     }
     for column, (low, high, expected) in limits.items():
-        if not low <= getattr(row, column) <= high:  # nor is a missing one
+        if not low <= getattr(row, column) <= high:  # also refuses NaN
             raise DataError(f"{path}, line {row.line}: {column} must be {expected}")
     if row.capacity != int(row.capacity):
         raise DataError(f"{path}, line {row.line}: capacity must be a whole number")

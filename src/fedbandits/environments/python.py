@@ -1,7 +1,7 @@
 """A world in plain Python: contexts and expected rewards come from numpy code.
 
-Compiled loops call Python for every decision set. So such a world is slower than a compiled one.
-All systems can play in it, and all get the same random draws.
+Compiled loops call Python for every decision set. So such a world is slower than a compiled world.
+All systems can play in it, with the same random draws.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from fedbandits.random import Key, Purpose
 
 __all__ = ["PythonEnvironment"]
 
-#: Rounding of contexts to float32 may add so much to their norm.
+#: Largest increase of a context's norm by rounding to float32.
 _ROUNDING = 1e-6
-#: Functions that compiled code calls: they fill a decision set, and pay a reward.
+#: Types of the functions that compiled code calls: filling a decision set, and paying a reward.
 _FILL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)
 _PAY = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 4)
 
@@ -34,7 +34,7 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
     """Base class of contextual environments in plain Python.
 
     In a subclass, settings are fields. :attr:`dimension` and :attr:`arm_count` give the size of a
-    decision set, and :meth:`decision_set` makes one::
+    decision set, and :meth:`decision_set` makes the set::
 
         @fb.register
         class Coins(fb.environments.PythonEnvironment, tag="coins"):
@@ -56,8 +56,8 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
             def decision_set(self, world, agent, round_, draws):
                 return np.eye(self.coins), world
 
-    A method may use only its arguments and its settings. Different systems ask in different orders,
-    and each must get the same world.
+    A method may use only its arguments and its settings. Different systems call methods in
+    different orders, and each must get the same world.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
     )
 
     def begin(self, draws: Draws) -> Any:
-        """Draw the state of one replicate that stays the same; other methods get it as ``world``.
+        """Draw the constant state of one replicate; other methods get it as ``world``.
 
-        All that is random in it comes from ``draws``.
+        All its randomness comes from ``draws``.
         """
         del draws
 
@@ -85,11 +85,11 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
         Parameters
         ----------
         world
-            What :meth:`begin` returned.
+            The result of :meth:`begin`.
         agent, round_ : int
             Number of the agent (the first is 0), and of the round (the first is 1).
         draws : Draws
-            The source of all that is random in it.
+            The source of all randomness of the decision set.
 
         Returns
         -------
@@ -107,35 +107,35 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
         Parameters
         ----------
         world
-            What :meth:`begin` returned.
+            The result of :meth:`begin`.
         expected : float
             The expected reward of the arm, from :meth:`decision_set`.
         draws : Draws
-            The source of randomness. It gives all systems the same draws for the same agent and
-            round.
+            The source of randomness. All systems get the same draws for the same agent and round.
 
         Returns
         -------
         float or None
-            The reward, within ``facts.reward_range``. None if it is never observed: then nothing is
-            learned from the decision.
+            The reward, within ``facts.reward_range``. None means that the reward is never observed:
+            then
+            nothing is learned from the decision.
         """
         del world
         return float(draws.bernoulli(expected))
 
     def person(self, world: Any, agent: int, round_: int, draws: Draws) -> int:
-        """Return the number of the person who comes, from 0; a guarantee for persons needs it.
+        """Return the number of the visiting person, from 0; a guarantee for persons needs it.
 
-        ``facts.persons`` says how many persons there are. By default it is not known who comes.
+        ``facts.persons`` is the number of persons. By default persons are not known.
 
         Parameters
         ----------
         world
-            What :meth:`begin` returned.
+            The result of :meth:`begin`.
         agent, round_ : int
             Number of the agent (the first is 0), and of the round (the first is 1).
         draws : Draws
-            The source of randomness; it gives the same draws as in :meth:`decision_set`.
+            The source of randomness, with the same draws as in :meth:`decision_set`.
         """
         raise DataError(
             f"{type(self).__name__}.person: not defined, so persons cannot be protected here; "
@@ -154,7 +154,7 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
 def begun(environment: PythonEnvironment, key: Key) -> Any:
     """Begin the world of ``environment`` in the replicate that ``key`` names.
 
-    It is made again if it is no longer in memory. The result is the same.
+    A world that is no longer in memory is made again. The result is the same.
     """
     return environment.begin(Draws(key, 0, 0, Purpose.WORLD))
 
@@ -162,10 +162,10 @@ def begun(environment: PythonEnvironment, key: Key) -> Any:
 def show(
     environment: PythonEnvironment, key: Key, agent: int, round_: int
 ) -> tuple[Floats32, Floats32]:
-    """Ask ``environment`` for the decision set of an agent in a round, and check it.
+    """Call ``environment`` for the decision set of an agent in a round, and check the set.
 
-    Returns contexts, (d, columns), and expected rewards, (arms,). Raises DataError if they have
-    another shape than the facts say, or contain NaN, and BoundExceededError if they are outside the
+    Returns contexts, (d, columns), and expected rewards, (arms,). Raises DataError if their shapes
+    differ from the facts, or if they contain NaN, and BoundExceededError if they are outside the
     bounds in the facts. The privacy guarantee depends on these bounds.
     """
     facts, name = environment.facts, type(environment).__name__
@@ -212,9 +212,9 @@ def show(
 class WorldInPython(OpenWorld):
     """An open world in plain Python, which compiled loops call back.
 
-    What it raises is kept: compiled code cannot raise it. It then fails at every call, so a loop
-    ends, and :meth:`check` raises it. ``asks_persons`` says whether compiled loops need to know who
-    comes.
+    Compiled code cannot raise Python's errors, so the first error is kept. All later calls fail, so
+    a loop ends, and :meth:`check` raises the error. ``asks_persons`` tells whether compiled loops
+    need the persons.
     """
 
     def __init__(self, environment: PythonEnvironment, key: Key, asks_persons: bool) -> None:
@@ -224,7 +224,7 @@ class WorldInPython(OpenWorld):
         self._error: BaseException | None = None
         fill = _FILL(lambda _, agent, round_: self._called(-1, self.fill, agent, round_))
         pay = _PAY(lambda _, *choice: self._called(math.nan, self.reward, *choice))
-        self._kept = fill, pay  # as long as their addresses are used
+        self._kept = fill, pay  # kept as long as their addresses are used
         self.handle = self._handle(0, *(_address(function) for function in self._kept))
 
     def fill(self, agent: int, round_: int) -> int:
@@ -271,11 +271,11 @@ class WorldInPython(OpenWorld):
             raise self._error
 
     def _called(self, failed: Any, function: Callable[..., Any], *arguments: int) -> Any:
-        """Answer compiled code, by ``failed`` once something was raised."""
+        """Call a function for compiled code; return ``failed`` after an error."""
         if self._error is None:
             try:
                 return function(*arguments)
-            except BaseException as error:  # also Ctrl-C: it is raised again by check
+            except BaseException as error:  # also Ctrl-C: check raises it again
                 self._error = error
         return failed
 

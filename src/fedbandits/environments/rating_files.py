@@ -1,4 +1,4 @@
-"""Ratings as published data sets store them (users, items, values), their factors, their keys."""
+"""Files of ratings, as data sets are published: their formats, factors and keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _JESTER_MISSING = 99.0
 _MOVIELENS = ("u.data", "ratings.dat", "ratings.csv")
 
 
-#: Names by which columns are known, in small letters.
+#: Known names of columns, in small letters.
 _COLUMNS = {
     "user": ("user", "userid", "user_id", "user-id"),
     "item": ("item", "itemid", "item_id", "movieid", "movie_id", "book_id", "isbn", "business_id"),
@@ -42,7 +42,7 @@ _COLUMNS = {
 
 
 class _Scale(NamedTuple):
-    """Limits of a value: rewards are scaled by the extremes, so one absurd value hides all."""
+    """Limits of a value: rewards are scaled by extremes, so an absurd value would hide all."""
 
     name: str
     low: float
@@ -71,7 +71,7 @@ class Ratings(NamedTuple):
 
 
 class RatingFile(NamedTuple):
-    """A file of ratings, and how it is read."""
+    """A file of ratings, and its format."""
 
     path: str
     reading: Reading = AS_FOUND
@@ -90,7 +90,7 @@ class FromRatings(FromFile, frozen=True, kw_only=True):
     Parameters
     ----------
     user, item, rating
-        Columns of a CSV file of ratings, if it gives them other names than these.
+        Columns of a CSV file of ratings with other names.
     """
 
     OF_FILE: ClassVar[tuple[str, ...]] = (*FromFile.OF_FILE, "user", "item", "rating")
@@ -100,33 +100,33 @@ class FromRatings(FromFile, frozen=True, kw_only=True):
     rating: str | None = None
 
     def rating_file(self, path: str) -> RatingFile:
-        """Return the file of ratings at ``path``, and how it is read."""
+        """Return the file of ratings at ``path``, with its format."""
         return RatingFile.of(self, path)
 
 
 class _MalformedError(Exception):
-    """A malformed line; the error carries the form that was expected."""
+    """A malformed line; the text of the error is the expected form."""
 
 
 def read_ratings(
     path: str, reading: Reading = AS_FOUND, columns: Sequence[str | None] = (None, None, None)
 ) -> Ratings:
-    """Read a file of ratings, packed or not; its kind is told by its name and first line.
+    """Read a file of ratings, packed or not; name and first line determine its kind.
 
     ``u.data`` and ``.tsv`` (tabs), ``ratings.dat`` (``::``), LastFM's ``user_artists.dat`` (tabs,
     header), Jester (a row a user, 99 for no rating), Yelp reviews (``.json``, an object a line),
-    and tables with a header that names user, item and rating, or the ``columns`` that are stated
-    for them. ``reading`` says how the file is read.
+    and tables with a header that names user, item and rating, or the stated ``columns``.
+    ``reading`` is the format of the file.
 
     A rating lies between -100 and 100, a weight (LastFM, a column ``weight``) between 0 and a
-    billion; MovieLens, Jester and Yelp have scales of their own. Raises DataError if the file
-    is missing, empty or malformed: the line is named, and what was expected.
+    billion; MovieLens, Jester and Yelp have scales of their own. Raises DataError with the line and
+    the expected form, if the file is missing, empty or malformed.
     """
     name = _name(path)
     source = _WHERE.get(name, "the data set's own site")
     data = read_bytes(path, f"no such file; get {source} and give its path")
     text = decoded(path, data, reading.encoding)
-    # Lines end as in files: texts may have other characters that end a line elsewhere.
+    # Only line ends of files: str.splitlines splits at more characters.
     split = re.split(r"\r\n|\r|\n", text)
     lines = [(number, line) for number, line in enumerate(split, 1) if line.strip()]
     if not lines:
@@ -151,14 +151,14 @@ def read_ratings(
 
 
 def names_ratings(names: Sequence[str]) -> bool:
-    """Tell whether columns are a user, an item and a rating, with two others at most."""
+    """Tell whether columns are a user, an item and a rating, with at most two others."""
     small = {name.lower() for name in names}
     known = all(small & {*wanted} for wanted in _COLUMNS.values())
     return known and len(names) <= len(_COLUMNS) + 2
 
 
 def is_published(path: str) -> bool:
-    """Tell whether a file has the name under which ratings are published."""
+    """Tell whether a file has the name of a published file of ratings."""
     return _name(path) in _WHERE
 
 
@@ -167,13 +167,13 @@ _Parser = Callable[[Any], Iterator[Triple]]
 
 
 def _name(path: str) -> str:
-    """Return the name of a file as it was before it was packed."""
+    """Return the name of a file without the ending of a packed file."""
     file = pathlib.Path(path)
     return file.stem if file.suffix in (".gz", ".bz2", ".xz", ".zip") else file.name
 
 
 def _kind(name: str, lines: _Lines) -> tuple[_Parser, _Lines] | None:
-    """Find the parser of a file's lines, and the lines to parse; None for a table with a header."""
+    """Return the parser and the lines of a file; None for a table with a header."""
     first, suffix = lines[0][1], pathlib.Path(name).suffix
     if suffix in (".json", ".jsonl"):
         return _yelp, lines
@@ -191,17 +191,17 @@ def _kind(name: str, lines: _Lines) -> tuple[_Parser, _Lines] | None:
 
 
 def _table(raw: RawTable, stated: Sequence[str | None]) -> _Lines:
-    """Read a table whose columns are named, or known by their names; return its lines."""
+    """Read a table whose columns are stated, or found by known names; return its lines."""
     known = {name.lower(): name for name in raw.columns}
     places = []
     for (meaning, names), name in zip(_COLUMNS.items(), stated, strict=True):
-        there = [name] if name else [known[each] for each in names if each in known]
-        if not there:
+        candidates = [name] if name else [known[usual] for usual in names if usual in known]
+        if not candidates:
             raise DataError(
                 f"{raw.name}, line 1: expected a header with user, item and rating; no {meaning} "
                 f'in it: say which column it is, as in {meaning} = "COLUMN"'
             )
-        places.append(there[0])
+        places.append(candidates[0])
     user, item, rating = places
     scale = _COUNT if rating.lower() == "weight" else _RATING
     for column, key in zip(places, _COLUMNS, strict=True):
@@ -265,7 +265,7 @@ def _yelp(line: str) -> Iterator[Triple]:
         review = json.loads(line)
         user, item, stars = (review[key] for key in ("user_id", "business_id", "stars"))
         value = float(stars)
-    # RecursionError: brackets in brackets; OverflowError: a whole number beyond all floats.
+    # RecursionError: deeply nested brackets; OverflowError: a whole number beyond all floats.
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         raise _MalformedError(expected) from None
     if not (isinstance(user, str | int) and isinstance(item, str | int)):
@@ -281,7 +281,7 @@ def _number(text: str, expected: str) -> float:
 
 
 def _on(scale: _Scale, value: float) -> float:
-    if not scale.low <= value <= scale.high:  # nor is a NaN
+    if not scale.low <= value <= scale.high:  # also refuses NaN
         raise _MalformedError(scale.name)
     return value
 
@@ -310,14 +310,15 @@ def leading_factors(path: str, matrix: Any, count: int) -> Factors:
     """Compute the ``count`` leading factors of a sparse matrix, by ARPACK from a fixed start.
 
     ``matrix`` is a (rows, columns) scipy.sparse.csr_matrix, and ``count`` is less than both. Raises
-    DataError, which names the ``path``, if it is zero, or such that the iteration fails.
+    DataError, which names the ``path``, if the matrix is zero, or the iteration fails.
     """
     from scipy.sparse.linalg import ArpackError
     from sklearn.decomposition import TruncatedSVD
 
     svd = TruncatedSVD(n_components=count, algorithm="arpack", random_state=0)
     try:
-        # It also tells what share of the variance is explained, which needs some variance.
+        # The transform also computes the explained share of the variance, and divides by the
+        # variance.
         with np.errstate(divide="ignore", invalid="ignore"):
             left = svd.fit_transform(matrix)
     except ArpackError:

@@ -1,4 +1,4 @@
-"""Rating data as a bandit: a user comes, some items are offered, the rating is the reward."""
+"""Rating data as a bandit: a user visits, some items are offered, the rating is the reward."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fedbandits.errors import DataError
 from fedbandits.facts import ContextualFacts
 from fedbandits.random import Key, Purpose, permutation
 
-#: What a privacy claim takes as public.
+#: Statistics that a privacy claim takes as public.
 _PREPARATION = (
     "These are public: the factors of users and items, and which items each user has rated. The "
     "factors are computed here from all ratings."
@@ -32,7 +32,7 @@ _PREPARATION = (
 class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"):
     """Users of a rating data set, divided among agents; arms are items that the user has rated.
 
-    Every round each agent serves one of its users, drawn with replacement. It can choose from
+    Every round each agent serves one of its users, drawn with replacement. The agent chooses among
     ``arms`` different items that this user has rated. Factors of users and items come from a
     truncated singular value decomposition of the ratings. The context of an item is the entrywise
     product of the user's and the item's factors, so all agents can share one linear model. The
@@ -46,18 +46,18 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
         hetrec2011), Yelp reviews, and CSV. A CSV file has the columns user, item, and either rating
         (from -100 to 100) or weight (from 0 to a billion).
     user, item, rating
-        Columns of a CSV file with other names than these.
+        Columns of a CSV file with other names.
     dim
-        Number of factors that are kept. It is the dimension of the contexts.
+        Number of factors, which is the dimension of the contexts.
     arms
         Number of items to choose from. Users who rated fewer items are left out.
     threshold
-        If it is given, the reward is 1 for ratings of at least this value, and 0 for others.
+        With a threshold, the reward is 1 for ratings of at least this value, and 0 for others.
     clip_quantile
         Contexts are divided by this quantile of their norms. Contexts that are then longer than 1
         are scaled back to norm 1.
     encoding, separator, decimal, thousands
-        How the file is read, as in a ``table``.
+        The format of the file, as in a ``table``.
     """
 
     WORDS: ClassVar[Words] = Words(turn="visit")
@@ -142,8 +142,8 @@ def _prepared(
         raise DataError(f"{path}: no user has rated {arms} items; offer fewer arms")
     renumbered = np.full(len(counts), -1)
     renumbered[kept] = np.arange(len(kept))
-    mine = renumbered[users] >= 0
-    users, items, rewards = renumbered[users[mine]], items[mine], rewards[mine]
+    of_kept = renumbered[users] >= 0
+    users, items, rewards = renumbered[users[of_kept]], items[of_kept], rewards[of_kept]
     order = np.argsort(users, kind="stable")
     users, items, rewards = users[order], items[order], rewards[order]
     starts = np.concatenate([[0], np.cumsum(np.bincount(users, minlength=len(kept)))])
@@ -163,7 +163,7 @@ def _prepared(
 
 
 def _last_of_each(users: Ints, items: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
-    """Keep of several ratings of one item by one user the last in the file."""
+    """Keep the last rating in the file, of several ratings of one item by one user."""
     pairs = users * (int(items.max()) + 1) + items
     _, reversed_first = np.unique(pairs[::-1], return_index=True)
     kept = np.sort(len(pairs) - 1 - reversed_first)
@@ -193,6 +193,6 @@ def _factors(
         )
     matrix = csr_matrix((values, (users, items)), shape=shape)
     factors = leading_factors(path, matrix, dim)
-    # Share the singular values evenly, so that neither side is long and the other short.
+    # Divide the singular values evenly, so that both sides have similar lengths.
     root = np.sqrt(np.maximum(factors.singular_values, 1e-12))
     return factors.left / root, factors.right * root

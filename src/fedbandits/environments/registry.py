@@ -1,4 +1,4 @@
-"""Environments by their kind: built in, registered by a call, or offered by packages."""
+"""Environments by their kind: built in, registered by a call, or offered by other packages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedbandits._suggest import did_you_mean
 from fedbandits.environments.base import Environment
 from fedbandits.errors import ConfigError, ConfigWarning
 
-#: The environments of this package by their kind, in the order in which they are listed.
+#: The environments of this package by their kind, in the order of lists.
 BUILT_IN = {
     "linear": "linear.Linear",
     "classification": "classification.Classification",
@@ -24,15 +24,15 @@ BUILT_IN = {
     "procurement": "procurement.Procurement",
     "clustered": "clustered.Clustered",
 }
-#: Packages offer environments under this name.
+#: The entry point under which packages offer environments.
 ENTRY_POINTS = "fedbandits.environments"
-#: Code that a configuration names is imported under a name that begins so. A file called random.py
-#: does not hide Python's own then.
+#: Beginning of the import names of modules that a configuration names. So a file called random.py
+#: does not hide Python's module.
 MODULE_PREFIX = "fedbandits_module_"
 
-#: What worlds and presets may be called: a word that shells, files and tables take.
+#: Pattern of names of worlds and presets: words for shells, files and tables.
 NAME = re.compile(r"\w[\w-]{0,59}\Z")
-#: The same in words.
+#: The pattern in words.
 NAMES_ARE = "up to 60 letters, digits, _ and -, not beginning with -"
 
 _registered: dict[str, type[Environment]] = {}
@@ -47,34 +47,34 @@ def kind_of(environment: Environment | type[Environment]) -> str:
 def register_environment(environment: type[Environment]) -> None:
     """Make an environment known for as long as this process runs.
 
-    An earlier one of the same class name and module is replaced: a notebook's cell runs twice.
-    Raises ConfigError if its kind is taken, or is no name.
+    An earlier environment of the same class name and module is replaced: a notebook's cell runs
+    twice. Raises ConfigError if the kind is taken, or is no allowed name.
     """
     _refuse_stranger(environment)
     kind = kind_of(environment)
     if not (isinstance(environment.__struct_config__.tag, str) and NAME.match(kind)):
         raise ConfigError(f"environment {kind!r}: allowed as a tag: {NAMES_ARE}")
-    there = find_or_none(kind)
-    if there is not None and not _is_again(environment, there):
+    known = find_or_none(kind)
+    if known is not None and not _is_again(environment, known):
         raise ConfigError(
-            f"environment {kind!r}: the kind is taken by {there.__module__}.{there.__qualname__}; "
+            f"environment {kind!r}: the kind is taken by {known.__module__}.{known.__qualname__}; "
             "give yours another tag"
         )
     _registered[kind] = environment
 
 
 def environments() -> dict[str, type[Environment]]:
-    """Return all environments that are known, by their kind."""
+    """Return all known environments, by their kind."""
     return dict(_all())
 
 
 def find_environment(kind: str) -> type[Environment]:
-    """Find the environment whose kind is ``kind``.
+    """Return the environment whose kind is ``kind``.
 
     Raises
     ------
     ConfigError
-        If there is none.
+        If the kind is unknown.
     """
     environment = find_or_none(kind)
     if environment is None:
@@ -87,7 +87,7 @@ def find_environment(kind: str) -> type[Environment]:
 
 
 def find_or_none(kind: str) -> type[Environment] | None:
-    """Find the environment of a kind; None if there is none."""
+    """Return the environment of a kind; None if the kind is unknown."""
     return next((found for name, found in _all() if name == kind), None)
 
 
@@ -97,9 +97,9 @@ def modules_of_registered() -> set[str]:
 
 
 def refuse_registered(kind: str) -> None:
-    """Refuse, by ConfigError, an environment that this process alone knows, for runs elsewhere.
+    """Refuse, by ConfigError, an environment that only this process knows, for runs elsewhere.
 
-    One that a module registers which the configuration names is known there too.
+    Other machines know an environment from a module that the configuration names.
     """
     if kind in _registered and not _registered[kind].__module__.startswith(MODULE_PREFIX):
         raise ConfigError(
@@ -110,10 +110,10 @@ def refuse_registered(kind: str) -> None:
 
 
 def _all() -> Iterator[tuple[str, type[Environment]]]:
-    """Go through every environment; those that take long to find come last."""
+    """Yield every environment; those of other packages, which take long to find, come last."""
     for kind in BUILT_IN:
         yield kind, _built_in(kind)
-    yield from list(_registered.items())  # somebody may register while it is read
+    yield from list(_registered.items())  # a copy: another thread may register meanwhile
     yield from _offered()
 
 
@@ -128,14 +128,16 @@ def _built_in(kind: str) -> type[Environment]:
 
 @functools.cache
 def _offered() -> tuple[tuple[str, type[Environment]], ...]:
-    """Find environments that other packages offer; one that cannot be had is warned of."""
+    """Find environments that other packages offer; warn about an unusable one."""
     offered: dict[str, type[Environment]] = {}
     for point in entry_points(group=ENTRY_POINTS):
         try:
             environment = point.load()
             _refuse_stranger(environment)
             _refuse_taken(kind_of(environment), [*BUILT_IN, *offered])
-        except Exception as error:  # whatever another package does must not keep this one from use
+        except (
+            Exception
+        ) as error:  # no error of another package may prevent the use of this package
             warnings.warn(
                 f"the environment that {point.value} offers is left out: {error}",
                 ConfigWarning,
@@ -156,7 +158,8 @@ def _refuse_taken(kind: str, taken: Iterable[str]) -> None:
         raise ConfigError(f"environment {kind!r} exists already")
 
 
-def _is_again(one: type, other: type) -> bool:
-    """Tell whether a class was defined anew, as in a notebook or a module that is read again."""
-    named = (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
-    return one is other or (named and not one.__module__.startswith("fedbandits."))
+def _is_again(environment: type, earlier: type) -> bool:
+    """Tell whether a class is a new definition of an earlier class, as in a notebook."""
+    module = environment.__module__
+    named = (module, environment.__qualname__) == (earlier.__module__, earlier.__qualname__)
+    return environment is earlier or (named and not module.startswith("fedbandits."))

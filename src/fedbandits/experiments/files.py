@@ -1,6 +1,7 @@
 """Files that are complete or absent: written beside their place, forced to disk, then renamed.
 
-A run locks its folder; unfinished files beside a locked folder belong to no run.
+A run locks its folder; unfinished files beside a locked folder belong to no run. No link is
+followed in the place of a run's own files and folders: somebody else may have put the link there.
 """
 
 from __future__ import annotations
@@ -110,8 +111,9 @@ def locked(out: pathlib.Path) -> Iterator[None]:
     OutputBusyError
         Naming the process that has it.
     OutputExistsError
-        If nothing can be written there.
+        If nothing can be written there, or a link is in its place.
     """
+    refuse_links(out)
     path = out.parent / f".{out.name}.lock"
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -128,6 +130,20 @@ def locked(out: pathlib.Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def refuse_links(out: pathlib.Path) -> None:
+    """Refuse a link in the place of an output folder, or of what a run keeps beside it.
+
+    Links further up are the user's own way to a disk. Raises OutputExistsError, which names it.
+    """
+    beside = ("lock", "checkpoint", "points")
+    for path in (out, *(out.parent / f".{out.name}.{name}" for name in beside)):
+        if path.is_symlink():
+            leads = f"it leads to {os.readlink(path)}"
+            raise OutputExistsError(
+                f"{path}: is a link, which is not followed ({leads}); choose another --out"
+            )
+
+
 def unwritable(out: pathlib.Path, error: Exception) -> OutputExistsError:
     """Make the error for a place that nothing can be written to."""
     reason = getattr(error, "strerror", None) or str(error)
@@ -136,7 +152,7 @@ def unwritable(out: pathlib.Path, error: Exception) -> OutputExistsError:
 
 def _acquire(path: pathlib.Path, out: pathlib.Path) -> tuple[int, bool]:
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o644)
         try:
             held = _lock(descriptor)
             # The former holder may have removed the file in between: then the lock is void.
@@ -186,6 +202,8 @@ def _collect(out: pathlib.Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
+#: Flag that opens no link, where the system has one.
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 #: Names all other files of the run, each with its SHA-256.
 MARKER = "run.json"
 
@@ -215,7 +233,12 @@ def put_in_place(files: Mapping[str, bytes], out: pathlib.Path) -> None:
     ------
     OutputError
         If the disk is full, before anything in the folder has changed.
+    OutputExistsError
+        If a folder in it is a link, before anything has changed.
     """
+    for folder in {out / name for path in files for name in pathlib.PurePath(path).parents}:
+        if folder.is_symlink():
+            raise OutputExistsError(f"{folder}: is a link, which is not followed; remove it")
     with stage(out) as beside:
         staged = beside / "run"
         for name, data in {**files, MARKER: _marker(files)}.items():

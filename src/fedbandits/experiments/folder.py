@@ -15,7 +15,7 @@ import xarray as xr
 
 from fedbandits._typing import Floats
 from fedbandits.errors import FedbanditsError, OutputExistsError
-from fedbandits.experiments.files import is_whole, stage, unwritable
+from fedbandits.experiments.files import is_whole, refuse_links, stage, unwritable
 from fedbandits.experiments.intervals import Paired, paired
 from fedbandits.experiments.labels import FORMAT
 from fedbandits.experiments.measure import measure_run
@@ -45,6 +45,7 @@ def check_output(
     Keys in ``but`` may differ from the stored configuration. Raises OutputExistsError, which names
     other differing keys.
     """
+    refuse_links(out)
     _probe(out)
     if not out.exists():
         return

@@ -18,16 +18,22 @@ from fedbandits.experiments.answers.advice import Advice
 from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.audits.verdict import Audit
 from fedbandits.experiments.files import (
+    MARKER,
     is_whole,
     locked,
     put_in_place,
     replace_durably,
 )
-from fedbandits.experiments.folder import CONFIG, RESULTS, read_result
+from fedbandits.experiments.folder import CONFIG, RESULTS, read_result, stored_table
 from fedbandits.experiments.plots import Look, Picture, draw_plots
 from fedbandits.experiments.plots.bounds import compare
 from fedbandits.experiments.plots.swept import sweep_pictures
-from fedbandits.experiments.report.pages import render_audit, render_report, render_sweep
+from fedbandits.experiments.report.pages import (
+    data_uri,
+    render_audit,
+    render_report,
+    render_sweep,
+)
 from fedbandits.experiments.result import summarise, summary_csv, sweep_rows
 from fedbandits.settings.experiment import Experiment, load
 from fedbandits.settings.sweeps import Point, Sweep
@@ -85,8 +91,12 @@ def _stored(file: pathlib.Path, kind: type[Stored], again: str) -> Stored | None
         raise OutputExistsError(f"{file}: cannot be read; delete it, or {again}") from None
 
 
-def rewrite_report(out: pathlib.Path, look: Look) -> None:
+def rewrite_report(out: pathlib.Path, look: Look) -> tuple[str, ...]:
     """Make report and plots of a run again, from the results in its folder.
+
+    Code that the run's configuration names is not run: the folder may be somebody else's. Then the
+    report's text stays, and so do plots of theorems, which only that code could draw; their names
+    are returned.
 
     Raises OutputExistsError if the folder holds no whole run, or one of another version.
     """
@@ -95,7 +105,26 @@ def rewrite_report(out: pathlib.Path, look: Look) -> None:
             f"{out}: holds no whole run of fedbandits; give the folder of a run, or run it again"
         )
     with locked(out):
-        write_output(out, load(out / CONFIG), read_result(out), look)
+        result = read_result(out)
+        if "module" in (stored_table(out) or {}):
+            return _redraw(out, result, look)
+        write_output(out, load(out / CONFIG, allow_modules=False), result, look)
+    return ()
+
+
+def _redraw(out: pathlib.Path, result: xr.Dataset, look: Look) -> tuple[str, ...]:
+    """Draw the plots of a run again that its result alone can draw; put them into the report."""
+    names = json.loads((out / MARKER).read_text(encoding="utf-8"))["files"]
+    files = {name: (out / name).read_bytes() for name in names}
+    report = files["report.html"].decode()
+    plots = draw_plots(result, {}, look)
+    for name, image in plots.items():
+        before = files[f"plots/{name}.svg"]
+        report = report.replace(data_uri(before), data_uri(image.svg))
+        files |= _files_of(name, image)
+    _put(out, files | {"report.html": report.encode()})
+    drawn = {pathlib.PurePath(name).stem for name in names if name.startswith("plots/")}
+    return tuple(sorted(drawn - {*plots}))
 
 
 def write_output(
@@ -147,8 +176,13 @@ def _files(
         CONFIG: played.to_toml().encode(),
     }
     for name, image in plots.items():
-        files |= {f"plots/{name}.png": image.png, f"plots/{name}.svg": image.svg}
+        files |= _files_of(name, image)
     return files | {path: text for each in experiment.modules for path, text in each.files.items()}
+
+
+def _files_of(name: str, image: Picture) -> dict[str, bytes]:
+    """Return the files of one plot."""
+    return {f"plots/{name}.png": image.png, f"plots/{name}.svg": image.svg}
 
 
 def _put(out: pathlib.Path, files: Mapping[str, bytes]) -> None:

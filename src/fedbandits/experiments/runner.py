@@ -39,7 +39,7 @@ from fedbandits.experiments.events import (
     SweepInterrupted,
     SweepStarted,
 )
-from fedbandits.experiments.files import locked
+from fedbandits.experiments.files import locked, refuse_links
 from fedbandits.experiments.folder import check_output, holds_complete_run, read_result
 from fedbandits.experiments.output import write_output, write_sweep
 from fedbandits.experiments.replicate import Job, Shared, checkpoint_rounds
@@ -243,6 +243,13 @@ def play(sweep: Sweep, options: Options) -> xr.Dataset:
     raise KeyboardInterrupt
 
 
+def _place_of(out: str | os.PathLike[str]) -> pathlib.Path:
+    """Return the whole path of an output folder; raises OutputExistsError if it is a link."""
+    place = pathlib.Path(os.path.abspath(pathlib.Path(out).expanduser()))
+    refuse_links(place)
+    return place.resolve()
+
+
 def _say_that_nothing_is_there(runner: _Runner, out: pathlib.Path) -> None:
     word = runner.work.word
     warnings.warn(
@@ -258,7 +265,7 @@ class _Runner:
 
     def __init__(self, work: Workload, options: Options) -> None:
         self.work, self._options = work, options
-        self.out = None if options.out is None else pathlib.Path(options.out).expanduser().resolve()
+        self.out = None if options.out is None else _place_of(options.out)
         self.home = self._home()
         self._announcements = Announcements(work, self.out, options.on_event)
         self._stop = Leaving(options.stop)

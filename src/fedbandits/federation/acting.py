@@ -15,10 +15,10 @@ from fedbandits.federation.state import AnyState
 class ActingParty(Party[AnyState]):
     """A party that makes decisions and learns from their outcomes.
 
-    The kind of environment determines what a situation, an action and an outcome are. Many
-    decisions may be open at once, and outcomes may arrive in any order. ``state.decisions`` is the
-    number of decisions made, and ``state.open`` holds the open ones by number. A subclass whose
-    state is different overrides the properties.
+    Each kind of environment has its own types of situation, action and outcome. Many decisions may
+    be open at once, and outcomes may arrive in any order. ``state.decisions`` is the number of
+    decisions made, and ``state.open`` holds the open decisions by number. A subclass whose state is
+    different overrides the properties.
     """
 
     @property
@@ -27,20 +27,21 @@ class ActingParty(Party[AnyState]):
 
     @property
     def open_decisions(self) -> Collection[int] | None:
-        found: Collection[int] = self._state.open  # type: ignore[attr-defined]
-        return found
+        open_decisions: Collection[int] = self._state.open  # type: ignore[attr-defined]
+        return open_decisions
 
     @property
     def records_kept(self) -> int:
-        """Number of records that are kept for releases after the next; most states have them so."""
+        """Number of records that wait for releases after the next, in most states ``kept``."""
         return len(getattr(self._state, "kept", ()))
 
     @property
     def others_count_as(self) -> float | None:
-        """Number of own records that tell the party as much as others did by the last sync.
+        """Number of own records that inform the party as much as others' records by the last sync.
 
-        None before the first sync, without own records, and for systems that do not know it. It
-        rests on own records without noise: it is for the party's own organisation alone.
+        None before the first sync, without own records, and for systems without this number. The
+        number is computed from own records without noise: it is for the party's own organisation
+        alone.
         """
         return None
 
@@ -76,13 +77,13 @@ class ActingParty(Party[AnyState]):
     def let_go(self, decision: Decision) -> list[Message]:
         """Close ``decision``, whose outcome will never be known; return the messages to send.
 
-        Nothing is learned from it, and it is in no release: it is a record that never was. A
-        privacy guarantee holds as before, because such a record is within every bound.
+        Nothing is learned from the decision, and no release contains it. A privacy guarantee holds
+        as before, because a missing record is within every bound.
 
         Raises
         ------
         LocalProtocolError
-            If no such decision is open, or the system does not know such decisions. The party has
+            If no such decision is open, or the system does not support this event. The party has
             not changed.
         """
         if not isinstance(decision, Decision):

@@ -1,4 +1,4 @@
-"""Events of a party that are not messages. Its driver brings them."""
+"""Local events of a party, which its driver brings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Decision(msgspec.Struct, frozen=True):
     number
         Number of the decision; the first decision of a party has number 1.
     action
-        What was decided.
+        The chosen action.
     """
 
     number: int
@@ -31,7 +31,7 @@ class Start(Event, frozen=True):
 
 
 class Decide(Event, frozen=True):
-    """A decision is asked for."""
+    """A request for a decision."""
 
     situation: Any
 
@@ -50,12 +50,12 @@ class LetGo(Event, frozen=True):
 
 
 class EndRound(Event, frozen=True):
-    """A round is over for everybody."""
+    """A round is over for all parties."""
 
     round_: int
 
 
 class Deadline(Event, frozen=True):
-    """The wait for what a party awaits is over."""
+    """The wait of a party for other parties is over."""
 
     number: int

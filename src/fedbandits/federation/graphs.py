@@ -1,6 +1,6 @@
-"""Communication graphs: who can talk to whom, by name or from a file.
+"""Communication graphs, by name or from a file.
 
-A graph is public and the same for all replicates: a random one is drawn from its own seed.
+A graph is public and the same for all replicates: a random graph is drawn from its own seed.
 """
 
 from __future__ import annotations

@@ -16,16 +16,16 @@ def fill_distances(offsets: Ints, targets: Ints, distance: Ints) -> None:
     for source in range(agents):
         distance[source, source] = 0
         queue[0] = source
-        found, position = 1, 0
-        while found < agents and position < found:
+        reached, position = 1, 0
+        while reached < agents and position < reached:
             node = queue[position]
             position += 1
             for edge in range(offsets[node], offsets[node + 1]):
                 target = targets[edge]
                 if distance[source, target] < 0:
                     distance[source, target] = distance[source, node] + 1
-                    queue[found] = target
-                    found += 1
+                    queue[reached] = target
+                    reached += 1
 
 
 @compiled

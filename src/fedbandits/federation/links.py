@@ -1,7 +1,7 @@
-"""Links: how messages of a peer are received (taken, duplicate, early or refused).
+"""Links: receipt of a peer's messages (taken, duplicate, early or refused).
 
-Every link counts its messages. A refused message uses up its number, so a peer that has sent
-nonsense once can go on. Only the peer that the link has authenticated uses up its numbers.
+Every link counts its messages. A refused message uses up its number, so a peer can continue after a
+malformed message. Only the authenticated peer of the link uses up its numbers.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from fedbandits.federation.messages import (
 from fedbandits.federation.seats import Seat, routes
 from fedbandits.federation.terms import cut
 
-#: So many messages of a peer are held until those before them have come, and so many bytes.
+#: Largest number of a peer's messages that are held for missing earlier messages, and of their
+#: bytes.
 MOST_HELD, MOST_HELD_BYTES = 64, 1 << 24
-#: What became of a message.
+#: Outcomes of receiving a message.
 Outcome = Literal["taken", "duplicate", "early", "refused"]
-#: Acts on a message and returns what is to be sent; None if its time has not come.
+#: A function that acts on a message and returns the messages to send; None if the message is early.
 Take = Callable[[Message], list[Message] | None]
 
 
@@ -41,15 +42,16 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     Parameters
     ----------
     outcome
-        ``taken``: the party has acted on it. ``duplicate``: it came before and was dropped.
-        ``early``: it is held until earlier messages have arrived or its time has come. ``refused``:
-        the party did not accept it.
+        ``taken``: the party has acted on the message. ``duplicate``: the message came before and
+        was
+        dropped. ``early``: the message is held until earlier messages have arrived or its time has
+        come. ``refused``: the party did not accept the message.
     outgoing
-        What is to be sent.
+        The messages to send.
     why
-        Why the message was not taken.
+        The error, if the message was not taken.
     followed
-        Receipts of messages that were held until this one arrived.
+        Receipts of messages that were held until this message arrived.
     message
         The message, if the bytes were a message.
     """
@@ -69,15 +71,15 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
 class Link(msgspec.Struct, array_like=True):
     """State of the exchange with one peer."""
 
-    received: int = 0  # the number of the peer's message that comes next
+    received: int = 0  # the number of the peer's next message
     sent: int = 0  # the number of the next message to the peer
     held: dict[int, bytes] = {}  # messages that came early, encoded, by their numbers
-    ahead: int = 0  # the farthest number that was too far ahead to be held
-    told: bool = False  # whether the peer has other terms and has been told ours
-    differs: str = ""  # in what the peer's terms differ
-    given_up: int = 0  # how many messages of the peer never came
-    seen: int = 0  # how many messages of the peer have come, whatever became of them
-    mark: bytes = b""  # what the last of these said of all before it
+    ahead: int = 0  # the largest number of a message that was too far ahead to be held
+    told: bool = False  # whether the peer has other terms and has received the terms of this party
+    differs: str = ""  # the difference of the peer's terms
+    given_up: int = 0  # number of the peer's messages that never came
+    seen: int = 0  # number of the peer's messages that have come, with any outcome
+    mark: bytes = b""  # the last message's statement about all messages before
 
     @property
     def is_behind(self) -> bool:
@@ -86,34 +88,34 @@ class Link(msgspec.Struct, array_like=True):
 
 
 class Links:
-    """All links of one party, which is told so much in its seat."""
+    """All links of a party, made from its seat."""
 
     def __init__(self, seat: Seat, peers: Sequence[str]) -> None:
         self.all = {peer: Link() for peer in peers}
         self._name, self._terms, self._codec = seat.name, seat.terms, seat.codec
         self._digest = seat.terms.digest
-        #: For a type of message, who may send it.
+        #: The allowed senders of each type of message.
         self._senders: dict[type[Message], set[str]] = {}
         for kind, sender, receiver in routes(seat.table):
             if receiver == seat.role:
                 self._senders.setdefault(kind, set()).update(seat.names(sender))
-        #: Peers of whom messages are missing, or wait for their time.
+        #: Peers with missing messages, or with messages that wait for their time.
         self.behind: set[str] = set()
 
     def restore(self, links: Mapping[str, Link]) -> None:
-        """Go on from links that were saved."""
+        """Continue from saved links."""
         self.all = {**self.all, **links}
         self.behind = {peer for peer, link in self.all.items() if link.is_behind}
 
     def numbered(self, message: Message) -> Message:
-        """Give a message its number; every message is numbered once, when it is sent."""
+        """Return a message with its number; every message is numbered once, when it is sent."""
         link = self.all[message.receiver]
         number = link.sent
         link.sent = number + 1
         return msgspec.structs.replace(message, number=number, terms=self._digest)
 
     def receive(self, message: Message, authenticated: str | None, take: Take) -> Receipt:
-        """Find out which of four things becomes of a message, and see to it."""
+        """Receive a message, and return its receipt with one of four outcomes."""
         peer = message.sender if authenticated is None else authenticated
         link = self.all.get(peer)
         if link is None or message.sender != peer or message.receiver != self._name:
@@ -129,7 +131,7 @@ class Links:
         return self._next(link, message, take)
 
     def receive_bytes(self, data: bytes, peer: str, take: Take) -> Receipt:
-        """Receive bytes: those that are no message use up a number too, if they show one."""
+        """Receive bytes; bytes that are no message use up a number too, if they show a number."""
         try:
             message = self._codec.decode(data)
         except RemoteProtocolError as why:
@@ -137,7 +139,7 @@ class Links:
         return self.receive(message, peer, take)
 
     def _refuse_bytes(self, data: bytes, peer: str, why: RemoteProtocolError) -> Receipt:
-        """Refuse what is no message, at its turn, if the envelope is whole and the peer's own."""
+        """Refuse bytes that are no message, at their turn if the envelope is the peer's own."""
         envelope, link = self._codec.envelope(data), self.all.get(peer)
         if envelope is not None and isinstance(why, WrongVersionError):
             return Receipt("refused", [], self._other_version(peer, envelope.version))
@@ -154,7 +156,7 @@ class Links:
         return Receipt("refused", [], why)
 
     def take_held(self, take: Take) -> tuple[Receipt, ...]:
-        """Take all messages that were held and whose turn and time have come."""
+        """Take all held messages whose turn and time have come."""
         receipts: list[Receipt] = []
         for peer in [peer for peer in self.all if peer in self.behind]:
             link = self.all[peer]
@@ -170,7 +172,7 @@ class Links:
         return tuple(receipts)
 
     def _held_one(self, link: Link, data: bytes, take: Take) -> Receipt:
-        """Receive bytes that were held, now that it is their turn."""
+        """Receive held bytes at their turn."""
         try:
             message = self._codec.decode(data)
         except RemoteProtocolError as why:
@@ -178,12 +180,14 @@ class Links:
             return Receipt("refused", [], why)
         try:
             return self._next(link, message, take)
-        except Exception as failed:  # our own failure, whatever it is: told, and tried again
+        except (
+            Exception
+        ) as failed:  # any failure of this party: it is reported, and the message is tried again
             link.held = {message.number: data, **link.held}
             return Receipt("early", [], failed, (), message)
 
     def give_up(self) -> None:
-        """Go on without messages that are missing, and without those whose time has not come."""
+        """Continue without missing messages, and without messages whose time has not come."""
         for peer in list(self.behind):
             link = self.all[peer]
             first = min([*link.held, *([link.ahead] if link.ahead > link.received else [])])
@@ -195,7 +199,7 @@ class Links:
             self._note(peer, link)
 
     def _note(self, peer: str, link: Link) -> None:
-        """Keep count of who is behind."""
+        """Update the set of peers that are behind."""
         if link.is_behind:
             self.behind.add(peer)
         else:
@@ -207,10 +211,10 @@ class Links:
             f"{self._name}: message {between}, on the link of {cut(repr(peer))}"
         )
 
-    def _out_of_turn(self, link: Link, found: Message | Envelope, data: bytes = b"") -> Receipt:
-        """Drop what came before, hold what comes later."""
-        number, sender = found.number, found.sender
-        message = found if isinstance(found, Message) else None
+    def _out_of_turn(self, link: Link, received: Message | Envelope, data: bytes = b"") -> Receipt:
+        """Drop an earlier message, hold a later message."""
+        number, sender = received.number, received.sender
+        message = received if isinstance(received, Message) else None
         if number < link.received or number in link.held:
             why = DuplicateError(f"{self._name}: message {number} from {sender} again")
             return Receipt("duplicate", [], why, (), message)
@@ -232,7 +236,7 @@ class Links:
         self.behind.add(sender)
 
     def _next(self, link: Link, message: Message, take: Take) -> Receipt:
-        """Take the message that comes next, or use up its number."""
+        """Take the next message, or use up its number."""
         try:
             senders = self._senders.get(type(message))
             if senders is not None and message.sender not in senders:
@@ -250,9 +254,9 @@ class Links:
         return Receipt("taken", outgoing, None, (), message)
 
     def _of_other_terms(self, link: Link, message: Message) -> Receipt:
-        """Refuse what no peer of the same federation sends.
+        """Refuse a message of other terms or another version; no peer of this federation sends it.
 
-        Its number is not used up: who is set right begins anew, and counts from 0.
+        Its number is not used up: a corrected peer begins anew, and counts from 0.
         """
         why: RemoteProtocolError
         if message.version != VERSION:
@@ -261,22 +265,22 @@ class Links:
         if isinstance(message, TheseTerms):
             why = self._compare(link, message)
         else:
-            its = cut(repr(message.terms))
-            found = link.differs or f"its terms are {its}, not {self._digest!r}"
-            why = OtherTermsError(f"{self._name}: {message.sender} has other terms: {found}")
+            their_digest = cut(repr(message.terms))
+            difference = link.differs or f"its terms are {their_digest}, not {self._digest!r}"
+            why = OtherTermsError(f"{self._name}: {message.sender} has other terms: {difference}")
         other = isinstance(why, OtherTermsError)
-        told = self._tell_terms(link, message.sender) if other else []
-        return Receipt("refused", told, why, (), message)
+        terms_sent = self._tell_terms(link, message.sender) if other else []
+        return Receipt("refused", terms_sent, why, (), message)
 
     def _other_version(self, peer: str, version: int) -> WrongVersionError:
-        """Say which of the two sends which version, and what to do."""
+        """Return the error that names both versions and the remedy."""
         return WrongVersionError(
             f"{self._name}: {cut(peer)} sends messages of version {version}, {self._name} those of "
             f"version {VERSION}: run the same fedbandits at both"
         )
 
     def _compare(self, link: Link, message: TheseTerms) -> RemoteProtocolError:
-        """Compare the terms that a peer has told with ours, and note in what they differ."""
+        """Compare a peer's terms with the terms of this party, and note the difference."""
         try:
             difference = self._terms.difference(message.content)
         except ValueError as broken:

@@ -1,4 +1,4 @@
-"""Parties in one process: a deterministic network, and a transcript of who saw what, and when."""
+"""Parties in one process: a deterministic network, and a transcript of all deliveries."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from fedbandits.federation.links import Outcome, Receipt
 from fedbandits.federation.messages import Codec, Message
 from fedbandits.federation.party import Party
 
-#: Ticks that a message takes, or None to lose it. Asked once a message, in order of sending.
+#: A function from a message to its delay in ticks, or None for a loss. Called once for each
+#: message, in order of sending.
 Route = Callable[[Message], int | None]
 
 
 class Refusal(NamedTuple):
-    """A message that a party has refused, at a time of the network's clock."""
+    """A message that a party has refused, with the network's time."""
 
     at: int
     party: str
@@ -28,10 +29,10 @@ class Refusal(NamedTuple):
 
 
 class Sighting(msgspec.Struct, frozen=True):
-    """One party saw one field of one message."""
+    """The receipt of one field of one message by one party."""
 
     party: str
-    at: int  # of the network's clock
+    at: int  # network's time
     type: str
     sender: str
     number: int
@@ -51,7 +52,7 @@ class Transcript:
     def record(self, at: int, message: Message, encoded: bytes, counts: bool = True) -> None:
         """Record that ``message``, ``encoded`` as bytes, has reached its receiver at time ``at``.
 
-        It is added to the numbers of messages and bytes if it ``counts``.
+        With ``counts`` the message is added to the numbers of messages and bytes.
         """
         self.deliveries.append((at, message))
         if not counts:
@@ -61,7 +62,7 @@ class Transcript:
         self.wire_bytes += len(encoded)
 
     def sightings(self, party: str | None = None) -> Iterator[Sighting]:
-        """List all fields that ``party`` has seen, in order; without it, those of all parties."""
+        """List all fields that ``party`` has seen, in order; by default those of all parties."""
         for at, message in self.deliveries:
             if party in (None, message.receiver):
                 for field in message.__struct_fields__:
@@ -78,9 +79,9 @@ class Transcript:
 class MemoryNetwork:
     """A network in memory: it delivers messages between the parties of one process.
 
-    Messages are delivered in order of arrival; those that arrive together, in order of sending.
+    Messages are delivered in order of arrival; messages that arrive together, in order of sending.
     Every message is encoded and decoded, so a message that cannot be encoded fails here too. The
-    sender is authentic: it is the party that sent the message.
+    sender of a message is authentic.
 
     Parameters
     ----------
@@ -103,11 +104,11 @@ class MemoryNetwork:
         self.parties = dict(parties)
         self.transcript = Transcript()
         self.clock = 0
-        #: How many messages came to what.
+        #: Number of messages for each outcome.
         self.outcomes: Counter[Outcome] = Counter()
         self.refusals: list[Refusal] = []
         self.lenient = lenient
-        #: How many messages were sent, those that get lost included.
+        #: Number of messages sent, including lost messages.
         self.sent = 0
         self._codec = codec
         self._route = route or (lambda _: 0)
@@ -150,14 +151,14 @@ class MemoryNetwork:
             counts = receipt.outcome in ("taken", "early")
             self.transcript.record(self.clock, receipt.message, data, counts)
         self._note(receipt, receiver, sender)
-        for each in receipt.followed:
-            self._note(each, receiver, sender)
+        for held in receipt.followed:
+            self._note(held, receiver, sender)
         if receipt.outgoing:
             self.send(receipt.outgoing)
         return str(receiver)
 
     def _note(self, receipt: Receipt, receiver: str, sender: str) -> None:
-        """Count what became of a message, and raise or keep why it was not taken."""
+        """Count the outcome of a message, and raise or keep its error if it was not taken."""
         self.outcomes[receipt.outcome] += 1
         if receipt.why is None:
             return

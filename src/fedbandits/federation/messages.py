@@ -1,4 +1,4 @@
-"""Typed, versioned messages, and the checks that every receiver makes before it acts on one."""
+"""Typed, versioned messages, and the checks of every receiver."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from fedbandits.errors import RemoteProtocolError, WrongTypeError
 if TYPE_CHECKING:
     from fedbandits._typing import Floats
 
-#: Version of the message formats; a message of another version is refused. Since 7 with secure sums
-#: 2, see :mod:`.totals.agreement`; since 8 two messages end a run of SAMBA, for all roles.
+#: Version of the message formats; a message of another version is refused. Version 7 came with
+#: secure sums 2, see :mod:`.totals.agreement`; in version 8 two messages end a run of SAMBA, for
+#: all roles.
 VERSION = 8
-#: Nobody sends another so many messages; a larger number is nonsense, which no table could hold.
+#: Largest number of a message: larger numbers are nonsense, which no table could hold.
 MOST_MESSAGES = (1 << 53) - 1
 
 
@@ -31,11 +32,11 @@ class WrongVersionError(RemoteProtocolError):
 
 
 class WrongSenderError(RemoteProtocolError):
-    """A message from, or for, somebody whom it does not befit."""
+    """A message with a sender or a receiver that its type does not allow."""
 
 
 class WrongShapeError(RemoteProtocolError):
-    """Statistics that are not as long as they must be."""
+    """Statistics of a wrong length."""
 
 
 class NotFiniteError(RemoteProtocolError):
@@ -47,15 +48,15 @@ class OutOfOrderError(RemoteProtocolError):
 
 
 class TooEarlyError(RemoteProtocolError):
-    """A message far ahead of those that are missing; it must be sent again when they have come."""
+    """A message far ahead of missing messages; it must be sent again when they have come."""
 
 
 class OtherTermsError(RemoteProtocolError):
-    """A message of a party that was built on other terms."""
+    """A message from a party with other terms."""
 
 
 class ImplausibleError(RemoteProtocolError):
-    """Statistics that no party can send that keeps to the terms."""
+    """Statistics that no honest party can send."""
 
 
 class DuplicateError(RemoteProtocolError):
@@ -72,8 +73,8 @@ class Message(
     sender, receiver
         Names of the two parties.
     number
-        Number of the message, from 0, among all from this sender to this receiver. It makes a gap
-        or a repetition visible.
+        Number of the message, from 0, among all from this sender to this receiver. The numbers make
+        gaps and repetitions visible.
     version
         Version of the message format.
     terms
@@ -93,13 +94,13 @@ class Message(
 
 
 class TheseTerms(Message, frozen=True, kw_only=True, tag="fedbandits.terms"):
-    """A party's terms, told once to a peer that has others."""
+    """A party's terms, sent once to a peer with other terms."""
 
     content: bytes
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """The beginning of every message, whatever is in it."""
+    """The beginning of every message, of any type."""
 
     sender: str
     receiver: str
@@ -109,10 +110,9 @@ class Envelope(msgspec.Struct, frozen=True):
 
 
 def check_types(message: object) -> None:
-    """Refuse what a codec would never have decoded.
+    """Refuse a value that a codec would never have decoded.
 
-    Raises WrongTypeError if it is no message, or one of its fields is of another type than
-    declared.
+    Raises WrongTypeError if the value is no message, or a field is of another type than declared.
     """
     if not isinstance(message, Message):
         raise WrongTypeError(f"expected a message, given {type(message).__name__}")
@@ -132,19 +132,19 @@ _LOOKED_AT = (*_PLAIN, msgspec.Struct)
 
 @functools.cache
 def _declared(kind: type[Message]) -> tuple[tuple[str, tuple[type, ...], type | None], ...]:
-    """List fields whose types can be looked at: name, allowed types, type of what is in a list."""
-    found: list[tuple[str, tuple[type, ...], type | None]] = []
+    """List checkable fields: name, allowed types, type of a list's entries."""
+    checkable: list[tuple[str, tuple[type, ...], type | None]] = []
     for field in msgspec.structs.fields(kind):
         declared = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
         outer, inside = get_origin(declared) or declared, get_args(declared)
         if outer in (list, tuple):
             plain = inside[0] if inside and inside[0] in _PLAIN else None
-            found.append((field.name, (outer,), plain))
+            checkable.append((field.name, (outer,), plain))
             continue
         kinds = inside if isinstance(declared, types.UnionType) else (outer,)
         if all(isinstance(k, type) and issubclass(k, _LOOKED_AT) for k in kinds):
-            found.append((field.name, kinds, None))
-    return tuple(found)
+            checkable.append((field.name, kinds, None))
+    return tuple(checkable)
 
 
 _NUMBERS = "<f8"
@@ -158,14 +158,14 @@ def pack(values: Floats) -> bytes:
 
 
 def unpack(data: bytes, size: int) -> Floats:
-    """Unpack ``size`` numbers that :func:`pack` has packed.
+    """Unpack ``size`` numbers from :func:`pack`.
 
     Raises
     ------
     WrongShapeError
         If there are not ``size`` numbers.
     NotFiniteError
-        If one of them is infinite or not a number.
+        If a number is infinite or NaN.
     """
     import numpy as np
 
@@ -194,7 +194,7 @@ class Codec:
     def decode(self, data: bytes) -> Message:
         """Decode a message.
 
-        The version is looked at first: another one may well have other fields. Raises
+        The version is checked first: a message of another version may have other fields. Raises
         WrongVersionError or UnknownMessageError.
         """
         try:
@@ -206,7 +206,7 @@ class Codec:
             raise UnknownMessageError("not a message of this system") from None
 
     def envelope(self, data: bytes) -> Envelope | None:
-        """Read the envelope of bytes that may be no message of this system; None without one."""
+        """Read the envelope of bytes, which may be no message of this system; None without one."""
         try:
             return self._envelope.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

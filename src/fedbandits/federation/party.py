@@ -4,8 +4,8 @@ A party never sleeps, reads a clock, opens a socket or draws from a global gener
 message or a local event and returns the messages to send.
 
 All that changes in a party is one struct (:class:`PartyState`) and the numbers of its links. A
-handler *computes*: it returns a :class:`Step`. One method changes state (:meth:`Party._change`):
-it looks up in a table whether the step is legal. So whatever is refused has changed nothing.
+handler *computes*: it returns a :class:`Step`. One method changes state (:meth:`Party._change`),
+after a table of transitions has allowed the step. So a refused event has changed nothing.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from fedbandits.federation.watching import Happened, See
 
 #: The layout of parties' states. A saved state of another layout is refused, so raise the number
 #: when a field of a state changes.
-LAYOUT = 1
+LAYOUT = 2
 
 
 class Dump(msgspec.Struct, array_like=True):
-    """The bytes of a party, taken apart."""
+    """The saved parts of a party."""
 
     party: str
     terms: str
@@ -50,19 +50,20 @@ class Party(Generic[AnyState]):
     Parameters
     ----------
     seat
-        The public information that the party is given: its name, its role, the terms.
+        The public information of the party: its name, its role, the terms.
     state
         The initial state.
     peers
-        Names of the parties with which it exchanges messages. By default they follow from the table
-        of messages.
+        Names of the parties with which this party exchanges messages. By default they follow from
+        the
+        table of messages.
     """
 
-    #: Legal events, and the stages that each may lead to.
+    #: Legal events in each stage, with the stages to which they may lead.
     TRANSITIONS: ClassVar[Transitions] = {}
-    #: Messages that come too early at a stage: they are held until the stage has changed.
+    #: Early messages in each stage: they are held until the stage has changed.
     LATER: ClassVar[frozenset[tuple[str, type[Message]]]] = frozenset()
-    #: Is told of every event, once the state has changed. By default nobody is.
+    #: A watcher's method, called with every event after the change of state. By default None.
     see: See | None = None
 
     def __init__(self, seat: Seat, state: AnyState, peers: Sequence[str] | None = None) -> None:
@@ -82,23 +83,23 @@ class Party(Generic[AnyState]):
 
     @property
     def stage(self) -> str:
-        """The stage that the party is in, according to its table of transitions."""
+        """The party's stage in its table of transitions."""
         return self._state.stage
 
     @property
     def report(self) -> Mapping[str, Any]:
-        """Plain values that the party tells its own operator, without a record or statistic."""
+        """Plain values for the party's own operator, without any record or statistic."""
         return {}
 
     def hands_over_to(self, party: str) -> bool:
-        """Tell whether a secret that was made for another party may still be handed to it."""
+        """Tell whether a secret that was made for ``party`` may still be given to this party."""
         del party
         return True
 
     def gift(self, party: str) -> bytes | None:
-        """Return the secret that this one keeps in its state, to be handed to another party.
+        """Return the secret in this party's state that is meant for another party.
 
-        None where the store has it, and where it was erased.
+        The result is None if the store has the secret, or if it was erased.
         """
         del party
         return None
@@ -107,8 +108,8 @@ class Party(Generic[AnyState]):
     def erased(self) -> int:
         """A number that rises with every event in which keys are erased.
 
-        A store saves the state together with such an event, and forgets the one before: it would
-        have the keys, and playing the event again would draw others.
+        A store saves the state together with such an event, and deletes the earlier state: it would
+        have the keys, and playing the event again would draw other keys.
         """
         return 0
 
@@ -124,12 +125,12 @@ class Party(Generic[AnyState]):
 
     @property
     def waits_for_sum(self) -> bool:
-        """True from its release for a sum of all on, until it knows what became of it."""
+        """True while the fate of the party's last release for a sum of all is unknown."""
         return False
 
     @property
     def made_and_missed(self) -> tuple[int, int]:
-        """Releases that it has made for sums of all, and how many more sums are over."""
+        """Number of the party's releases for sums of all, and of further finished sums."""
         return 0, 0
 
     def start(self) -> list[Message]:
@@ -146,21 +147,21 @@ class Party(Generic[AnyState]):
         """End round ``round_``, which is over for all parties, and return the messages to send.
 
         If the rounds of releases are fixed in advance, releases leave here and nowhere else. Making
-        a release takes the same arithmetic for all data. Its noise was drawn before, and learning
-        from it waits until it has been sent. If a public clock calls this method, the times of
-        messages do not depend on data. After an error the party has not changed, and the method can
-        be called again.
+        a release takes the same arithmetic for all data. Its noise was drawn before, and the party
+        learns from the release only after sending it. If a public clock calls this method, the
+        times of messages do not depend on data. After an error the party has not changed, and the
+        method can be called again.
         """
         return self.handle(EndRound(round_)).outgoing
 
     @property
     def round_to_act(self) -> int | None:
-        """The round in which a message has told this party to act; None if none has."""
+        """The round in which a message tells this party to act; None without such a message."""
         return None
 
     @property
     def decisions_made(self) -> int:
-        """The number of its newest decision; 0 before the first."""
+        """The number of the party's newest decision; 0 before the first."""
         return 0
 
     @property
@@ -175,7 +176,7 @@ class Party(Generic[AnyState]):
 
     @property
     def awaited(self) -> int | None:
-        """A number for :meth:`deadline` while this party awaits something of others; else None."""
+        """A number for :meth:`deadline` while this party waits for others; else None."""
         return 0 if self._links.behind else None
 
     def deadline(self, number: int) -> list[Message]:
@@ -188,7 +189,7 @@ class Party(Generic[AnyState]):
         Parameters
         ----------
         number : int
-            The value of :attr:`awaited`. If what it stands for is already over, nothing happens.
+            The value of :attr:`awaited`. If this wait is already over, nothing happens.
         """
         return self.handle(Deadline(number)).outgoing
 
@@ -214,7 +215,7 @@ class Party(Generic[AnyState]):
         return Handled(answer, outgoing, followed)
 
     def _do(self, kind: type[Event], event: Event) -> tuple[Any, list[Message]]:
-        """Answer a local event, and say what is to be sent; a deadline may mean nothing."""
+        """Return the answer to a local event, and its messages; a late deadline does nothing."""
         stage = self._state.stage
         allowed = self.TRANSITIONS.get((stage, kind))
         if allowed is not None:
@@ -230,14 +231,14 @@ class Party(Generic[AnyState]):
         Parameters
         ----------
         message : Message
+            The message.
         link : str, optional
-            The peer that the link has authenticated. By default the sender in the message is
-            believed.
+            The authenticated peer of the link. By default the sender in the message.
 
         Returns
         -------
         Receipt
-            What happened to the message. If it was not taken, only the numbers of that link have
+            The outcome. If the message was not taken, only the numbers of that link have
             changed.
 
         Raises
@@ -256,7 +257,7 @@ class Party(Generic[AnyState]):
         return self._followed(self._links.receive_bytes(data, link, self._take))
 
     def _followed(self, receipt: Receipt) -> Receipt:
-        """Add the receipts of messages that had been held."""
+        """Add the receipts of held messages."""
         if not self._links.behind or receipt.outcome not in ("taken", "refused"):
             return receipt
         followed = self._links.take_held(self._take)
@@ -273,7 +274,7 @@ class Party(Generic[AnyState]):
         return snapshots.encode(Dump(self.name, self.terms.digest, self._links.all, state, LAYOUT))
 
     def load(self, data: bytes) -> None:
-        """Restore the state from ``data``, which :meth:`dump` returned.
+        """Restore the state from ``data``, the result of :meth:`dump`.
 
         Raises
         ------
@@ -302,14 +303,14 @@ class Party(Generic[AnyState]):
         self._links.restore(dump.links)
 
     def _resume(self) -> None:
-        """Make again what follows from the state and is not in it."""
+        """Make the derived values of a state that the state does not contain."""
 
     def _compute(self, event: Any) -> Step:
-        """Compute what a legal event leads to; must change nothing."""
+        """Compute the consequences of a legal event; must change nothing."""
         raise NotImplementedError
 
     def _take(self, message: Message) -> list[Message] | None:
-        """Act on the next message of a link; None if its time has not come."""
+        """Act on the next message of a link; return None if its time has not come."""
         stage, kind = self._state.stage, type(message)
         if (stage, kind) in self.LATER:
             return None
@@ -322,10 +323,10 @@ class Party(Generic[AnyState]):
     def _change(
         self, event: Event | Message, allowed: Collection[str], step: Step
     ) -> list[Message]:
-        """Move the state, here alone, and return the messages, numbered.
+        """Move the state, in this method alone, and return the messages, numbered.
 
-        The table allows the present stage to lead to some others. What has happened is named in
-        errors.
+        ``allowed`` are the stages to which the table of transitions lets the event lead. Errors
+        name the event.
         """
         before = self._state
         if step.state.stage not in allowed:

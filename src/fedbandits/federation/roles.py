@@ -1,4 +1,4 @@
-"""Roles: kinds of parties, how each is made, and who may send what to whom."""
+"""Roles: kinds of parties, with the making of parties and the senders and receivers of messages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fedbandits.federation.seats import MessageTable as MessageTable
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.terms import Terms
 
-#: What one party brings that no other has, its keys, its noise, what it alone knows of the world:
-#: ``(role, place)`` to whatever the role's ``make`` takes.
+#: A function from ``(role, place)`` to a party's own supply: its keys, its noise, its secrets of
+#: the world. The role's ``make`` takes the supply.
 Supplies = Callable[[str, int], Any]
 
 
@@ -27,20 +27,22 @@ class Role(NamedTuple):
     name
         Name of the role, such as ``agent`` or ``controller``.
     parties
-        Names of those that have it, in order.
+        Names of the parties of the role, in order.
     make
-        ``(seat, supply)`` to the party there: what it brings is its own, all else follows from the
+        A function from ``(seat, supply)`` to a party. Everything but the supply follows from the
         terms.
     acts
-        Whether it decides, and observes what comes of it. One role of a system does.
+        Whether parties of the role decide and observe outcomes. A system has one acting role.
     patience
-        How much longer than others it waits for what is late: whoever depends on others' giving up
-        first waits longer. Infinite for those who wait for the whole run.
+        Factor on the time for which parties of the role wait for late messages: a party that
+        depends on
+        other parties' deadlines waits longer. Infinite for parties that wait for the whole run.
     may_be_restored
-        Whether such a party may go on from an old store, at a price. One that must do something
-        once, whatever it costs, may not.
+        Whether a party of the role may continue from an old store, at a price. A party that must
+        do something at most once may not.
     is_compiled
-        Whether its parties call compiled code. A process of one that does not never loads Numba.
+        Whether parties of the role call compiled code. A process without such parties never loads
+        Numba.
     """
 
     name: str
@@ -53,7 +55,7 @@ class Role(NamedTuple):
 
 
 class Roles:
-    """The roles of a federation, and how each party is made from the public plan.
+    """The roles of a federation, with which parties are made from the public plan.
 
     Parameters
     ----------
@@ -68,12 +70,12 @@ class Roles:
         that all have finished.
     outcomes_may_be_late
         Whether outcomes may come many rounds after their decisions, in any order, or never. The
-        parties must be able to take them, and the privacy claim must hold for them.
+        parties must accept such outcomes, and the privacy claim must hold for them.
     rounds_are_shared
         Whether a round's number means the same to all parties. If it does, a party that begins late
-        ends the rounds that are over, one after the other, before it takes part. If it does not,
-        each numbers its own releases, or by the sums that it was told of. Then one that is late
-        stands for all that are overdue.
+        ends the past rounds, one after the other, before it takes part. If it does not,
+        each party numbers its own releases, or uses the numbers of sums. Then one late round
+        stands for all overdue rounds.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class Roles:
         return {role.name: role.parties for role in self.roles}
 
     def replaced(self, makers: Mapping[str, Callable[[Seat, Any], Party[Any]]]) -> Roles:
-        """Return the same roles, of which some make their parties by other ``makers``, by name."""
+        """Return the same roles, with other ``makers`` for some, by name."""
         replaced = copy.copy(self)
         replaced.roles = tuple(
             role._replace(make=makers.get(role.name, role.make)) for role in self.roles
@@ -119,6 +121,6 @@ class Roles:
     def make(self, role: Role, place: int, terms: Terms, supply: Any) -> Party[Any]:
         """Make party number ``place`` of ``role``, in its initial state, under ``terms``.
 
-        ``supply`` is what only this party has: its noise, its keys.
+        ``supply`` is the party's own: its noise, its keys.
         """
         return role.make(self.seat(role, place, terms), supply)

@@ -1,4 +1,4 @@
-"""Any system's parties in one process: the second driver of the same mathematics.
+"""Parties of any system in one process: the second driver of the same mathematics.
 
 Systems and worlds come in as values: :class:`~fedbandits.federation.roles.Roles` and a
 :class:`~fedbandits.environments.open_world.Stage`.
@@ -22,7 +22,7 @@ from fedbandits.federation.roles import Role, Roles, Supplies
 from fedbandits.federation.terms import Terms
 from fedbandits.federation.watching import Watcher
 
-#: Receives what makes a party, and returns the object that plays it.
+#: A function from a maker of a party to the object that plays the party.
 Embody = Callable[[Callable[[], Party[Any]]], Any]
 
 
@@ -37,19 +37,19 @@ class PartiesRun:
     Parameters
     ----------
     roles, supplies, terms
-        The roles from which parties are made, what each party brings, and the terms of all.
+        The roles from which parties are made, each party's own supplies, and the terms of all.
     stage
         The world in which the parties act.
     rounds
         The horizon T, in rounds.
     route, lenient
-        Delays and losses of messages, and whether to continue when a party refuses one; see
+        Delays and losses of messages, and whether to continue when a party refuses a message; see
         :class:`.memory.MemoryNetwork`.
     embody
-        A function that receives what makes a party and returns the object that plays it. By default
+        A function from a maker of a party to the object that plays the party. By default
         the party itself.
     watch
-        Who is told of every event of every party. By default nobody.
+        A watcher of every event of every party. By default none.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class PartiesRun:
         self.network = MemoryNetwork(
             {party.name: party for party in self.parties}, roles.codec, route, lenient
         )
-        #: Rounds that are done.
+        #: Number of finished rounds.
         self.done = 0
-        #: How many messages were on their way when all had been waited for.
+        #: Number of sent messages at the last deadline.
         self._settled = 0
-        #: Outcomes on their way, by the round in which they are observed, in order of decisions:
-        #: the player's place, the decision, and what came of it.
+        #: Late outcomes, by the round in which they are observed, in order of decisions: the
+        #: player's place, the decision, and the outcome.
         self.late: defaultdict[int, list[tuple[int, Decision, Any]]] = defaultdict(list)
         #: The last decision of each player.
         self.decisions: list[Any] = [None] * len(self.players)
@@ -108,7 +108,7 @@ class PartiesRun:
             self._run_round(self.done + 1)
 
     def _run_round(self, round_: int) -> None:
-        """Let parties act, and the network settle; then end the round for whom it matters."""
+        """Let parties act, and the network settle; then end the round where it matters."""
         for place, decision, outcome in self.late.pop(round_, []):
             self.network.send(self.players[place].observe(decision, outcome))
         for place in self.stage.acting(round_):
@@ -121,7 +121,7 @@ class PartiesRun:
     ) -> None:
         """End round ``round_``, in which all parties have acted.
 
-        ``hear`` is called with each party that must know of the end, and what it will send.
+        ``hear`` is called with each party that must know of the end, and its messages.
         """
         self.network.settle()
         for player in self.players:
@@ -131,14 +131,14 @@ class PartiesRun:
                     hear(player, messages)
                 self.network.send(messages)
         self.network.settle()
-        # Whoever waits for something has sent something, or was sent something.
+        # A party that waits has sent or received a message since the last deadline.
         while self.network.sent > self._settled:
             self._settled = self.network.sent
             if self._end_waiting():
                 self.network.settle()
 
     def _end_waiting(self) -> bool:
-        """Set a deadline, since nothing is on its way; return whether anybody waited."""
+        """Set a deadline, since no message is on its way; return whether any party waited."""
         awaited = [(party, party.awaited) for party in self.parties]
         waiting = [(party, number) for party, number in awaited if number is not None]
         for party, number in waiting:
@@ -146,7 +146,7 @@ class PartiesRun:
         return bool(waiting)
 
     def _deliver_until(self, stop: int) -> None:
-        """Deliver messages one by one; the last round is followed by all that are left."""
+        """Deliver messages one by one; after the last round deliver all remaining messages."""
         while self.done < stop or stop == self.rounds:
             receiver = self.network.deliver()
             if receiver is None and not (
@@ -157,15 +157,15 @@ class PartiesRun:
                 self.done = self._roles.rounds_done(self.players)  # type: ignore[misc]
 
     def _act_as_told(self) -> bool:
-        """Let those act who were told to, after all messages; return whether there were any."""
-        told = [(place, player.round_to_act) for place, player in enumerate(self.players)]
-        due = [(place, round_) for place, round_ in told if round_ is not None]
+        """Let parties act that messages told to, after all deliveries; return whether any did."""
+        rounds_to_act = [(place, player.round_to_act) for place, player in enumerate(self.players)]
+        due = [(place, round_) for place, round_ in rounds_to_act if round_ is not None]
         for place, round_ in due:
             self._act(place, round_)
         return bool(due)
 
     def _end_rounds(self) -> bool:
-        """End a round at once for all who wait for an end; return whether any did."""
+        """End a round at once for all parties that wait for an end; return whether any did."""
         ends = [(party, party.next_end) for party in self.parties]
         waiting = [(party, round_) for party, round_ in ends if round_ is not None]
         for party, round_ in waiting:
@@ -182,7 +182,9 @@ class PartiesRun:
             return
         if self.stage.delay is not None:
             wait = self.stage.delay.rounds_of(self.stage.key, place, round_)
-            if wait is None:  # it never comes: closed where the party knows such decisions
+            if (
+                wait is None
+            ):  # the outcome never comes: close the decision if the party supports this
                 if any(kind is LetGo for _, kind in player.TRANSITIONS):
                     self.network.send(player.let_go(decision))
                 return
@@ -215,9 +217,9 @@ class PartiesRun:
 def _make(
     roles: Roles, role: Role, place: int, terms: Terms, supplies: Supplies, watch: Watcher | None
 ) -> Party[Any]:
-    """Make one party with what it brings; it is asked for anew when a process restarts."""
+    """Make one party with its own supplies; supplies are made anew when a process restarts."""
     party = roles.make(role, place, terms, supplies(role.name, place))
     if watch is not None:
         watch.meet(party)
-        party.see = watch.see  # a method: who looks for keys in a party finds no watcher
+        party.see = watch.see  # a method: a search for keys in a party reaches no watcher
     return party

@@ -8,14 +8,14 @@ from typing import NamedTuple
 from fedbandits.federation.messages import Codec, Message
 from fedbandits.federation.terms import Terms
 
-#: For every type of message, its sender's role and its receiver's; or several roles of either.
+#: The roles of sender and receiver for every type of message; each may be several roles.
 MessageTable = Mapping[type[Message], tuple[str | tuple[str, ...], str | tuple[str, ...]]]
 #: Roles of parties to secure sums. Agents may have another name there.
 AGENT, CONTROLLER, HELPER = "agent", "controller", "helper"
 
 
 def routes(table: MessageTable) -> Iterator[tuple[type[Message], str, str]]:
-    """List all types of messages with the roles of sender and receiver, a pair at a time."""
+    """Yield all types of messages with the roles of sender and receiver, a pair at a time."""
     for kind, ends in table.items():
         senders, receivers = ((end,) if isinstance(end, str) else end for end in ends)
         for sender in senders:
@@ -24,7 +24,7 @@ def routes(table: MessageTable) -> Iterator[tuple[type[Message], str, str]]:
 
 
 class Seat(NamedTuple):
-    """The public information that the constructor of a party is given.
+    """The public information for the constructor of a party.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Seat(NamedTuple):
         return name
 
     def peers(self) -> list[str]:
-        """List all that exchange messages with this party, by the table."""
+        """List all parties that exchange messages with this party, by the table."""
         pairs = [pair for _, *pair in routes(self.table) if self.role in pair]
         roles = dict.fromkeys(b if a == self.role else a for a, b in pairs)
         return [name for role in roles for name in self.names(role) if name != self.name]

@@ -1,4 +1,4 @@
-"""A party's state as bytes, and back: exact, checked, and the same for the same state."""
+"""A party's state as bytes, and back: exact, checked, and the same bytes for the same state."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def plain(state: Any) -> bytes:
 
 
 def read(kind: type[AnyState], data: bytes | msgspec.Raw) -> AnyState:
-    """Decode what :func:`plain` has encoded; arrays are new ones, and can be written to.
+    """Decode bytes of :func:`plain`; arrays are new and writable.
 
-    Raises SnapshotError if the bytes are of something else.
+    Raises SnapshotError if the bytes have another layout.
     """
     try:
         return msgspec.msgpack.decode(data, type=prepared(kind), dec_hook=_decode_array)
@@ -51,13 +51,13 @@ def read(kind: type[AnyState], data: bytes | msgspec.Raw) -> AnyState:
 
 
 def encode(state: Any) -> bytes:
-    """Encode as :func:`plain` does, with a checksum before it."""
+    """Encode as :func:`plain` does, with a checksum in front."""
     body = plain(state)
     return hashlib.blake2b(body, digest_size=_CHECKSUM_BYTES).digest() + body
 
 
 def decode(kind: type[AnyState], data: bytes) -> AnyState:
-    """Decode what :func:`encode` has encoded; raises SnapshotError if it is damaged."""
+    """Decode bytes of :func:`encode`; raises SnapshotError if they are damaged."""
     body = data[_CHECKSUM_BYTES:]
     if hashlib.blake2b(body, digest_size=_CHECKSUM_BYTES).digest() != data[:_CHECKSUM_BYTES]:
         raise SnapshotError("a saved state is damaged: its checksum is wrong")

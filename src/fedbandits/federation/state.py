@@ -16,15 +16,15 @@ Transitions = Mapping[tuple[str, type[Event | Message]], tuple[str, ...]]
 
 
 class PartyState(msgspec.Struct, frozen=True, kw_only=True):
-    """All that changes in a party, but for the numbers of its links.
+    """All that changes in a party, except the numbers of its links.
 
-    Replaced as a whole. Arrays and tables inside may be written in place, by the ``write`` of a
-    step alone.
+    A state is replaced as a whole. Arrays and tables inside may be written in place, by the
+    ``write`` of a step alone.
 
     Parameters
     ----------
     stage
-        Where the party stands in its table of transitions.
+        The party's stage in its table of transitions.
     """
 
     stage: str
@@ -36,21 +36,21 @@ AnyState = TypeVar("AnyState", bound=PartyState)
 class Step(msgspec.Struct, frozen=True, gc=False):
     """The consequences of an event. Nothing has changed yet."""
 
-    state: PartyState  # after it
-    outgoing: Sequence[Message] = ()  # what is to be sent, not numbered yet
-    answer: Any = None  # what the caller is told
-    #: Writes to arrays of the state where a copy would cost too much, and returns what more is to
-    #: be sent. It is called once everything is known to be right, and must not fail.
+    state: PartyState  # state after the event
+    outgoing: Sequence[Message] = ()  # messages to send, not numbered yet
+    answer: Any = None  # answer for the caller
+    #: Writes to arrays of the state, where a copy would cost too much, and returns further messages
+    #: to send. It is called after all checks, and must not fail.
     write: Callable[[], Sequence[Message]] | None = None
-    #: A decision that was made, by its number: it is written to the state's table ``open``.
+    #: A new decision, by its number: it is written to the state's table ``open``.
     opened: tuple[int, Any] | None = None
-    closed: int = 0  # the number of a decision that is no longer open; 0 if there is none
+    closed: int = 0  # the number of a closed decision; 0 for none
 
 
 class Handled(msgspec.Struct, frozen=True, gc=False):
     """The consequences of a local event."""
 
-    answer: Any  # what the caller is told: a decision, or nothing
-    outgoing: list[Message]  # what is to be sent
-    #: What became of messages that had come early, and whose time has come now.
+    answer: Any  # answer for the caller: a decision, or None
+    outgoing: list[Message]  # messages to send
+    #: Outcomes of early messages whose time has come now.
     followed: tuple[Receipt, ...] = ()

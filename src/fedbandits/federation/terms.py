@@ -12,27 +12,27 @@ import msgspec
 from fedbandits.federation.messages import VERSION
 
 _DIGEST_BYTES = 16
-#: Terms of a peer may be so many times as long as our own, and so many bytes.
+#: Largest length of a peer's terms: this multiple of one's own length, plus so many bytes.
 _MOST_TIMES, _MOST_BYTES = 2, 1 << 16
 _ENCODER = msgspec.msgpack.Encoder(order="sorted")
-#: Where the noise of all parties comes from. Simulated noise is from a seed: it protects nobody.
+#: The source of all parties' noise. Simulated noise is from a seed: it protects nobody.
 NoiseOrigin = Literal["secure", "simulated"]
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """The schedule of releases, and how much is released at once.
+    """The schedule of releases, and the largest number of records in each.
 
     Parameters
     ----------
     rounds
         The horizon T, in rounds.
     releases
-        How often a party releases, at most.
+        Largest number of a party's releases.
     ends
-        The rounds at whose end it does: "every n", their list, or in words what they depend on.
+        The rounds at whose end releases leave: "every n", a list, or a description.
     most_records
-        How many records a release can be about that no release before it was about. A party with
-        more keeps the rest for the next.
+        Largest number of a release's new records. A party with more records keeps the rest for the
+        next release.
     """
 
     rounds: int
@@ -61,7 +61,7 @@ class Difference(NamedTuple):
                 f"messages are of version {cut(repr(self.theirs))} there and {self.ours} here: run "
                 "the same fedbandits everywhere"
             )
-        key = self.key if self.key.isprintable() else repr(self.key)  # it may be the other's own
+        key = self.key if self.key.isprintable() else repr(self.key)  # perhaps the peer's text
         return f"{cut(key)} is {cut(repr(self.theirs))} there and {cut(repr(self.ours))} here"
 
 
@@ -75,7 +75,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     settings, facts
         Configuration of the system and public facts of the world, as plain values.
     schedule
-        When parties release.
+        The schedule of releases.
     parties
         The names of all parties, by role.
     noise
@@ -84,7 +84,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     wire
         Version of the message formats.
     federation
-        What members on different machines also agree on: the seats and the clock. It is empty in
+        The further terms of members on different machines: the seats and the clock. Empty in
         one process.
     """
 
@@ -99,7 +99,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def content(self) -> bytes:
-        """The terms as bytes, which are the same on every machine."""
+        """The terms as bytes, the same on every machine."""
         return _ENCODER.encode(self)
 
     @cached_property
@@ -108,7 +108,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return digest_of(self.content)
 
     def difference(self, theirs: bytes) -> Difference | None:
-        """Find the first key that differs in ``theirs``, another party's :attr:`content`; or None.
+        """Return the first key that differs in ``theirs``, a peer's :attr:`content`, or None.
 
         Raises
         ------
@@ -118,15 +118,15 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if len(theirs) > _MOST_TIMES * len(self.content) + _MOST_BYTES:
             raise ValueError("the terms are too long")
         try:
-            other = dict(_leaves(msgspec.msgpack.decode(theirs)))
+            their_values = dict(_leaves(msgspec.msgpack.decode(theirs)))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, TypeError):
             raise ValueError("not the terms of a federation") from None
-        own = dict(_leaves(msgspec.msgpack.decode(self.content)))
-        for key in sorted(own.keys() | other.keys()):
-            ours, their = own.get(key, _ABSENT), other.get(key, _ABSENT)
-            if ours != their or type(ours) is not type(their):
+        our_values = dict(_leaves(msgspec.msgpack.decode(self.content)))
+        for key in sorted(our_values.keys() | their_values.keys()):
+            our_value, their_value = our_values.get(key, _ABSENT), their_values.get(key, _ABSENT)
+            if our_value != their_value or type(our_value) is not type(their_value):
                 is_of_file = isinstance(self.federation, dict)
-                return Difference(_key_in_file(key) if is_of_file else key, ours, their)
+                return Difference(_key_in_file(key) if is_of_file else key, our_value, their_value)
         return None
 
 
@@ -136,12 +136,12 @@ def digest_of(content: bytes) -> str:
 
 
 _ABSENT = "nothing"
-#: How keys of the terms begin that have another name in a federation's file.
+#: Prefixes of keys of the terms that have another name in a federation's file.
 _IN_FILE = {"settings.": "system.", "federation.": ""}
 
 
 def _key_in_file(key: str) -> str:
-    """Name a key of the terms as a federation's file has it."""
+    """Return the name of a key in a federation's file."""
     for begins, there in _IN_FILE.items():
         if key.startswith(begins):
             return there + key.removeprefix(begins)
@@ -149,7 +149,7 @@ def _key_in_file(key: str) -> str:
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """List all values that are no tables, by their keys joined with dots."""
+    """Yield all values that are no tables, with their keys joined by dots."""
     if not isinstance(value, Mapping) or not value:
         yield path, value
         return
@@ -158,5 +158,5 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def cut(text: str) -> str:
-    """Shorten a peer's own text for a line of a log."""
+    """Shorten a peer's text for a line of a log."""
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -29,10 +29,10 @@ from fedbandits.federation.graphs import (
 )
 from fedbandits.federation.kernels import fill_distances, fill_flood_sizes
 
-#: A table of all pairs of agents is kept.
+#: Largest number of agents: a table of all pairs of agents is kept.
 MOST_AGENTS = 2_000
 _DRAWS = 1_000
-#: A name with more characters is none, but a file of something else.
+#: Largest length of a name; longer words are not names.
 _LONGEST_NAME = 100
 
 
@@ -61,8 +61,8 @@ class Topology(NamedTuple):
 def topology(graph: Graph, agents: int) -> Topology:
     """Build a graph and check it.
 
-    Raises ConfigError if it cannot be built for so many agents, or is not connected. Raises
-    DataError if its file is missing or malformed, has another number of agents, or is not
+    Raises ConfigError if the graph cannot be built for so many ``agents``, or is not connected.
+    Raises DataError if its file is missing or malformed, has another number of agents, or is not
     connected.
     """
     if agents > MOST_AGENTS:
@@ -89,9 +89,10 @@ def _from_edges(edges: tuple[tuple[int, int], ...], agents: int, path: str) -> T
     built = nx.empty_graph(agents)
     built.add_edges_from(edges)
     if not nx.is_connected(built):
-        one, other = (min(part) for part in list(nx.connected_components(built))[:2])
+        first, second = (min(part) for part in list(nx.connected_components(built))[:2])
         raise DataError(
-            f"{path}: the graph is not connected: agents {one} and {other} cannot reach each other"
+            f"{path}: the graph is not connected: agents {first} and {second} cannot reach each "
+            "other"
         )
     return _topology(built)
 
@@ -149,7 +150,7 @@ def _topology(graph: nx.Graph) -> Topology:
     agents = graph.number_of_nodes()
     lists = [sorted(n for n in graph.neighbors(i) if n != i) for i in range(agents)]
     offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
-    targets = np.array([n for found in lists for n in found], dtype=np.int64)
+    targets = np.array([n for neighbours in lists for n in neighbours], dtype=np.int64)
     distance = np.full((agents, agents), -1, np.int64)
     fill_distances(offsets, targets, distance)
     return Topology(offsets, targets, distance)
@@ -158,8 +159,9 @@ def _topology(graph: nx.Graph) -> Topology:
 def flood_sizes(graph: Topology, hops: int) -> Ints:
     """Count the messages of every hop when an agent's message floods the graph, (M, hops).
 
-    Who hears it first after fewer than ``hops`` hops passes it on once to each neighbour, save
-    those that it has it from. Two that hear it at the same time send it to each other in vain.
+    An agent that first receives the message after fewer than ``hops`` hops passes it on once to
+    each neighbour, except to its senders. Two agents that receive the message at the same time send
+    it to each other in vain.
     """
     sizes = np.zeros((graph.agents, hops), np.int64)
     fill_flood_sizes(graph.offsets, graph.targets, graph.distance, sizes)
@@ -167,7 +169,7 @@ def flood_sizes(graph: Topology, hops: int) -> Ints:
 
 
 def clique_cover(graph: Topology, hops: int) -> Ints:
-    """Find the number of every agent's clique, (M,): a cover of the power graph by cliques.
+    """Return the number of every agent's clique, (M,): a cover of the power graph by cliques.
 
     Two agents of one clique are at most ``hops`` apart. A smallest cover is hard to find; this is
     networkx's greedy colouring of the complement, which is the same on every machine.
@@ -182,11 +184,11 @@ def _read_edges(path: str, agents: int) -> tuple[tuple[int, int], ...]:
     """Read a graph's edges.
 
     A line names two agents, separated by spaces, tabs, a comma or a semicolon; ``#`` begins a
-    comment. Whole numbers, from wherever they start, stand for the agents in their order; other
-    names for the agents in order of appearance.
+    comment. Whole numbers, starting anywhere, stand for the agents in their order; other names for
+    the agents in order of appearance.
 
-    Raises DataError if the file is missing, empty or malformed, or names another number of agents:
-    the line is named, and what was expected.
+    Raises DataError with the line and the expected form, if the file is missing, empty or
+    malformed, or names another number of agents.
     """
     pairs = _pairs(path, read_text(path))
     names = list(dict.fromkeys(name for pair in pairs for name in pair))
@@ -210,21 +212,21 @@ def _pairs(path: str, text: str) -> list[tuple[str, str]]:
             raise DataError(f"{place}: expected two agents, found {len(words)} words")
         if max(map(len, words)) > _LONGEST_NAME:
             raise DataError(f"{place}: expected names of at most {_LONGEST_NAME} characters")
-        one, other = (_canonical(word) for word in words)
-        if one == other:
-            raise DataError(f"{place}: {one} is linked to itself, expected two different agents")
-        edge = frozenset((one, other))
+        first, second = (_canonical(word) for word in words)
+        if first == second:
+            raise DataError(f"{place}: {first} is linked to itself, expected two different agents")
+        edge = frozenset((first, second))
         if edge in first_seen:
             raise DataError(
-                f"{place}: {one} and {other} were linked in line {first_seen[edge]} already"
+                f"{place}: {first} and {second} were linked in line {first_seen[edge]} already"
             )
         first_seen[edge] = line_number
-        pairs.append((one, other))
+        pairs.append((first, second))
     if not pairs:
         raise DataError(f"{path}: is empty, expected two agents on each line")
     return pairs
 
 
 def _canonical(word: str) -> str:
-    """Spell a number in one way: 01 and 1 are one agent."""
+    """Spell a number in one way: 01 and 1 are the same agent."""
     return str(int(word)) if is_whole(word) else word

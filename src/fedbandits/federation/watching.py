@@ -1,8 +1,8 @@
-"""Watching parties: who watches is told of every event that changes one, and changes nothing.
+"""Watching parties: a watcher receives every event that changes a party, and changes nothing.
 
-Every event of a party, local or a message, passes one method. So a watcher sees what happens to
-parties of any system under any driver, and in which order. A message that was refused, came twice
-or is held has changed nothing: it is not told.
+Every event of a party, local or a message, passes one method. So a watcher receives the events of
+parties of any system under any driver, in order. A message that was refused, repeated or held has
+changed nothing, and is not reported.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from fedbandits.federation.messages import Message
 
 
 class Happened(NamedTuple):
-    """One event of a party, when the party has changed.
+    """One event of a party, after the change of the party.
 
     Parameters
     ----------
     party
         The party, in the state after the event.
     before
-        The state before the event. Arrays and tables in it may have been written to since.
+        The state before the event. Its arrays and tables may have been written to since.
     event
-        The local event, or the message that was received.
+        The local event, or the received message.
     answer
-        What the driver is told: a decision, or nothing.
+        The answer to the driver: a decision, or None.
     sent
         The messages that the party sends, numbered.
     """
@@ -38,7 +38,7 @@ class Happened(NamedTuple):
     sent: Sequence[Message]
 
 
-#: What is called after an event.
+#: A function that is called after an event.
 See = Callable[[Happened], None]
 
 
@@ -46,7 +46,7 @@ class Watcher(Protocol):
     """Watches the parties of a run."""
 
     def meet(self, party: Any) -> None:
-        """Note ``party``, to which nothing has happened yet."""
+        """Note ``party`` before its first event."""
 
     def see(self, happened: Happened) -> None:
-        """Note what has ``happened`` to a party, and change nothing."""
+        """Note an event that has ``happened`` to a party, and change nothing."""

@@ -1,4 +1,4 @@
-"""LinUCB on many rows at once: one call decides them all, one call learns from them all."""
+"""LinUCB on batches of rows: one call decides a batch, one call learns from a batch."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fedbandits.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-#: After so many updates an inverse is computed anew, so that rounding does not add up.
+#: Number of updates after which an inverse is computed anew, to stop the growth of rounding errors.
 _RENEWED = 100
 
 
 class BatchLinUCB:
-    """LinUCB (Li et al. 2010) with a model an arm, which decides and learns many rows at once.
+    """LinUCB (Li et al. 2010) with a model for each arm, which decides and learns from batches.
 
-    All rows of a batch are decided on with what was learned before it. The score of an arm is the
-    estimate plus α · 2σ standard deviations of it, as with ``confidence = "deviations"``.
+    All decisions of a batch use the knowledge from before the batch. The score of an arm is the
+    estimate plus α · 2σ standard deviations of the estimate, as with ``confidence = "deviations"``.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class BatchLinUCB:
         if arms < 1 or dimension < 1 or not regularization > 0.0:
             raise DataError("arms and dimension: allowed from 1, and a regularization above 0")
         self.exploration_scale, self.noise_scale = exploration_scale, noise_scale
-        self._ties = 0  # rows so far on which several arms were equally good
+        self._ties = 0  # number of rows so far with several best arms
         self._gram = regularization * np.tile(np.eye(dimension), (arms, 1, 1))
         self._inverse = np.linalg.inv(self._gram)
         self._moment = np.zeros((arms, dimension))
@@ -114,12 +114,13 @@ class BatchLinUCB:
         return best
 
     def learn(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
-        """Learn from the rewards (n,) of the ``actions`` (n,) that were taken on rows (n, d).
+        """Learn from the rewards (n,) of the ``actions`` (n,) on rows (n, d).
 
         Raises
         ------
         DataError
-            If they do not fit together, or are no numbers; nothing is learned then.
+            If the arrays do not fit together, or hold values that are no numbers; nothing is
+            learned then.
         """
         rows, chosen = self._rows(contexts), np.asarray(actions)
         gained = np.asarray(rewards, np.float64)

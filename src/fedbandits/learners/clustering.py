@@ -1,11 +1,11 @@
-"""Users who are alike: components of a graph, scores of a partition, clusters as a mixture.
+"""Clusters of similar users: components of a graph, scores of a partition, and a mixture.
 
 In the mixture θ of a user in cluster k is drawn from N(c_k, s_k I). It is fitted by expectation and
-maximisation on what each user's statistic says (see :mod:`.kernels.evidence`). The spread s_k
-inside a cluster is what keeps learning from one another honest: it is not the likeliest one but the
-largest that the data still allow, so that users who cannot be told apart *yet* learn from one
-another no more than what is known of their likeness warrants. Clusters split and merge by the
-Bayesian information criterion.
+maximisation on the evidence of each user's statistic (see :mod:`.kernels.evidence`). The spread s_k
+inside a cluster limits learning from one another: s_k is not the likeliest spread but the largest
+spread that the data still allow. So users who cannot be distinguished *yet* learn from one another
+only as much as their known similarity justifies. Clusters split and merge by the Bayesian
+information criterion.
 
 The compiled part of graphs is :mod:`fedbandits.learners.kernels.clustering`.
 """
@@ -25,18 +25,18 @@ from fedbandits.learners.kernels.clustering import Edges
 from fedbandits.learners.kernels.evidence import Evidence, Mixture, memberships, refine
 from fedbandits.learners.kernels.likeness import OtherUsers
 
-#: The spread before anything is known.
+#: Spread of a cluster without evidence.
 _FIRST_SPREAD = 0.08
 _ITERATIONS, _SPLIT_ITERATIONS = 15, 25
-#: A cluster with fewer users than this is given up.
+#: Least number of users of a cluster: smaller clusters are dropped.
 _FEWEST = 0.9
 _ROUNDS = 5
-#: Spread of those who belong to no cluster, at least.
+#: Least spread of users without a cluster.
 _STRANGERS = 0.04
 
 
 def components(edges: Edges) -> Ints:
-    """Find connected components of a graph, each named by its lowest node: (nodes,)."""
+    """Return each node's connected component, named by the component's lowest node: (nodes,)."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -49,15 +49,16 @@ def components(edges: Edges) -> Ints:
 
 
 def adjusted_rand_index(found: NDArray[Any], truth: NDArray[Any]) -> float:
-    """Score a partition (Hubert & Arabie 1985): 1 if it is exact, about 0 by guessing.
+    """Score a partition (Hubert & Arabie 1985): 1 for an exact partition, about 0 by guessing.
 
-    A run asks for it at every recorded round: scikit-learn's function, which gives the same bits,
-    takes longer than the rounds.
+    A run computes this index at every recorded round: scikit-learn's function, which gives the same
+    bits, takes longer than the rounds.
 
     Parameters
     ----------
     found, truth : (users,) int
-        Labels from 0 on; only which users share one counts.
+        Labels, from 0 on, of the partition and of the true clusters; only equality of labels
+        counts.
     """
     users = len(found)
     in_found, in_truth = _pairs_together(found), _pairs_together(truth)
@@ -85,11 +86,11 @@ class Fitted(NamedTuple):
 
     mixture: Mixture
     member: Floats  # (n, k) probabilities
-    likelihood: float  # its logarithm
+    likelihood: float  # the log-likelihood
 
 
 def one_cluster(dimension: int) -> Mixture:
-    """Return all users in one cluster of which nothing is known."""
+    """Return a mixture with all users in one cluster, without knowledge of its centre."""
     return Mixture(
         np.zeros((1, dimension)), np.array([_FIRST_SPREAD]), np.ones(1),
         np.zeros((1, dimension, dimension)),
@@ -97,7 +98,7 @@ def one_cluster(dimension: int) -> Mixture:
 
 
 def _fitted(evidence: Evidence, start: Mixture, iterations: int = _ITERATIONS) -> Fitted:
-    """Refine a mixture, which is left as it is; clusters without users are given up."""
+    """Refine a copy of a mixture; clusters without users are dropped."""
     mixture = Mixture(*(field.copy() for field in start))
     member = np.zeros((len(evidence.score), len(mixture.share)))
     likelihood = refine(evidence, mixture, member, iterations)
@@ -118,59 +119,59 @@ def _clusters(mixture: Mixture, which: list[int]) -> Mixture:
 
 
 def _price(dimension: int, users: int, strictness: float) -> float:
-    """Return the log-likelihood that one more cluster must gain, for its d + 2 numbers."""
+    """Return the gain of log-likelihood that pays for a further cluster, for its d + 2 numbers."""
     return strictness * 0.5 * (dimension + 2) * math.log(max(users, 3))
 
 
 def _merge_where_alike(evidence: Evidence, fitted: Fitted, strictness: float) -> Fitted:
-    """Merge pairs of clusters, near ones alone, that gain too little from being two."""
+    """Merge pairs of near clusters that gain too little from being two."""
     while (merged := next(_merges(evidence, fitted, strictness), None)) is not None:
         fitted = _fitted(evidence, merged)
     return fitted
 
 
 def _merges(evidence: Evidence, fitted: Fitted, strictness: float) -> Iterator[Mixture]:
-    """Find every mixture with two clusters less one that explains the users as well."""
-    for one, other in itertools.combinations(range(len(fitted.mixture.share)), 2):
-        if _are_near(fitted.mixture, one, other):
-            merged = _merged(evidence, fitted, one, other, strictness)
+    """Yield mixtures with two clusters merged that explain the users as well."""
+    for first, second in itertools.combinations(range(len(fitted.mixture.share)), 2):
+        if _are_near(fitted.mixture, first, second):
+            merged = _merged(evidence, fitted, first, second, strictness)
             if merged is not None:
                 yield merged
 
 
-def _are_near(mixture: Mixture, one: int, other: int) -> bool:
+def _are_near(mixture: Mixture, first: int, second: int) -> bool:
     d = mixture.centre.shape[1]
-    apart = mixture.centre[one] - mixture.centre[other]
-    scatter = (mixture.spread[one] + mixture.spread[other]) * np.eye(d)
-    scatter += np.linalg.inv(mixture.precision[one]) + np.linalg.inv(mixture.precision[other])
+    apart = mixture.centre[first] - mixture.centre[second]
+    scatter = (mixture.spread[first] + mixture.spread[second]) * np.eye(d)
+    scatter += np.linalg.inv(mixture.precision[first]) + np.linalg.inv(mixture.precision[second])
     return bool(apart @ np.linalg.solve(scatter, apart) < 4.0 * d)
 
 
 def _merged(
-    evidence: Evidence, fitted: Fitted, one: int, other: int, strictness: float
+    evidence: Evidence, fitted: Fitted, first: int, second: int, strictness: float
 ) -> Mixture | None:
-    """Return the mixture with two clusters as one, or None if two say enough more."""
+    """Return the mixture with two clusters merged, or None if two explain enough more."""
     mixture = Mixture(*(field.copy() for field in fitted.mixture))
-    users = np.flatnonzero(fitted.member[:, one] + fitted.member[:, other] > 0.5)
+    users = np.flatnonzero(fitted.member[:, first] + fitted.member[:, second] > 0.5)
     if len(users):
-        theirs, pair = _of(evidence, users), _clusters(mixture, [one, other])
-        two = _fitted(theirs, pair)
+        pair_evidence, pair = _of(evidence, users), _clusters(mixture, [first, second])
+        two = _fitted(pair_evidence, pair)
         middle = (pair.share @ pair.centre)[None]
         alone = Mixture(middle, pair.spread.max(keepdims=True), np.ones(1), pair.precision[:1])
-        single = _fitted(theirs, alone)
+        single = _fitted(pair_evidence, alone)
         price = _price(mixture.centre.shape[1], len(users), strictness)
         if two.likelihood - single.likelihood >= price:
             return None
-        mixture.centre[one] = single.mixture.centre[0]
-        mixture.spread[one] = single.mixture.spread[0]
-    mixture.share[one] += mixture.share[other]
-    return _clusters(mixture, [c for c in range(len(mixture.share)) if c != other])
+        mixture.centre[first] = single.mixture.centre[0]
+        mixture.spread[first] = single.mixture.spread[0]
+    mixture.share[first] += mixture.share[second]
+    return _clusters(mixture, [c for c in range(len(mixture.share)) if c != second])
 
 
 def _split_where_different(
     evidence: Evidence, fitted: Fitted, strictness: float, most: int
 ) -> Fitted:
-    """Split clusters that gain enough from being two, until none does."""
+    """Split clusters that gain enough from being two, until no cluster does."""
     c = 0
     while c < len(fitted.mixture.share) < most:
         halves = _halves(evidence, fitted, c, strictness)
@@ -185,26 +186,26 @@ def _split_where_different(
         )
         finer = _fitted(evidence, both._replace(share=both.share / both.share.sum()))
         if len(finer.mixture.share) <= len(mixture.share):
-            c += 1  # one of the halves was given up again
+            c += 1  # a half was dropped again
             continue
         fitted = finer
     return fitted
 
 
 def _halves(evidence: Evidence, fitted: Fitted, c: int, strictness: float) -> Mixture | None:
-    """Split one cluster's users in two, or return None if one describes them well enough."""
+    """Split a cluster's users in two; return None if one cluster describes them well enough."""
     users = np.flatnonzero(fitted.member[:, c] > 0.5)
     if len(users) < 2:
         return None
-    theirs, whole = _of(evidence, users), _clusters(fitted.mixture, [c])
-    single = _fitted(theirs, whole)
-    step = _widest(theirs, single.mixture)
+    cluster_evidence, whole = _of(evidence, users), _clusters(fitted.mixture, [c])
+    single = _fitted(cluster_evidence, whole)
+    step = _widest(cluster_evidence, single.mixture)
     spread = max(0.5 * float(single.mixture.spread[0]), 1e-3)
     start = Mixture(
         np.stack([single.mixture.centre[0] - step, single.mixture.centre[0] + step]),
         np.full(2, spread), np.full(2, 0.5), np.repeat(single.mixture.precision, 2, axis=0),
     )  # fmt: skip
-    two = _fitted(theirs, start, _SPLIT_ITERATIONS)
+    two = _fitted(cluster_evidence, start, _SPLIT_ITERATIONS)
     price = _price(whole.centre.shape[1], len(users), strictness)
     if len(two.mixture.share) < 2 or two.likelihood - single.likelihood <= price:
         return None
@@ -212,7 +213,7 @@ def _halves(evidence: Evidence, fitted: Fitted, c: int, strictness: float) -> Mi
 
 
 def _widest(evidence: Evidence, single: Mixture) -> Floats:
-    """Find the direction in which users of one cluster differ most, as long as they do."""
+    """Return the direction in which users of a cluster differ most, scaled by their deviation."""
     spread = max(float(single.spread[0]), 1e-3)
     centre = np.einsum("jai,i->ja", evidence.basis, single.centre[0])
     shrunk = (centre + spread * evidence.score) / (1.0 + spread * evidence.precision)
@@ -223,10 +224,11 @@ def _widest(evidence: Evidence, single: Mixture) -> Floats:
 
 
 def fit_mixture(evidence: Evidence, start: Mixture, strictness: float, most: int) -> Fitted:
-    """Find clusters of users from the evidence about each, ``most`` at most.
+    """Fit clusters of users to the evidence about each user, at most ``most`` clusters.
 
-    Begin with the clusters of an earlier fit, or with :func:`one_cluster`. At ``strictness`` 1 one
-    more cluster must gain what the Bayesian information criterion asks; less is bolder.
+    The fit begins at ``start``, the clusters of an earlier fit or :func:`one_cluster`. At
+    ``strictness`` 1 a further cluster must gain as much as the Bayesian information criterion asks;
+    a smaller value allows more clusters.
     """
     fitted = _fitted(evidence, start)
     if most > 1:
@@ -236,12 +238,13 @@ def fit_mixture(evidence: Evidence, start: Mixture, strictness: float, most: int
 
 
 def attach(others: Evidence, fitted: Fitted, trust: float) -> OtherUsers:
-    """Let m others join clusters of one's own users where they fit; ``fitted`` is left as it is.
+    """Let m others join clusters of one's own users where they fit; ``fitted`` is not changed.
 
-    Others who fit nowhere join a background cluster of strangers, as wide as all clusters together.
-    Those who join are chosen by their fit, so they seem to confirm a cluster in any case. A centre
-    that moves by as much as its precision allows gains d/2 in log-likelihood. So the prior odds
-    that those who fit belong there are ``trust`` · exp(-d/2). With a trust of 0 others are ignored.
+    Others who fit no cluster join a background cluster of strangers, as wide as all clusters
+    together. Joining users are chosen by their fit, so they seem to confirm a cluster in any case.
+    A centre that moves by as much as its precision allows gains d/2 in log-likelihood. So the prior
+    odds that joining users belong to the cluster are ``trust`` · exp(-d/2). With a trust of 0
+    others are ignored.
     """
     k, d = fitted.mixture.centre.shape
     if trust == 0.0:
@@ -257,7 +260,7 @@ def attach(others: Evidence, fitted: Fitted, trust: float) -> OtherUsers:
 
 
 def _with_strangers(mixture: Mixture) -> Mixture:
-    """Return the clusters and a background of all of them, which has no share yet."""
+    """Return the clusters and a background of all clusters, which has no share yet."""
     middle = mixture.share @ mixture.centre
     between = mixture.share @ ((mixture.centre - middle) ** 2).sum(axis=1) / middle.size
     spread = max(_STRANGERS, float(between + mixture.share @ mixture.spread))

@@ -1,11 +1,11 @@
 """Confidence radii for ridge estimates whose statistics carry noise and a shift.
 
-Notation: G is the true Gram sum, N the noise in what was released, V = G + N + λI the matrix that
-is used, θ̃ = V⁻¹ũ with ũ = Σ x y + h. A radius β bounds ‖θ* - θ̃‖_V. Every radius here has the form
+Notation: G is the true Gram sum, N the noise of the release, V = G + N + λI the resulting matrix,
+θ̃ = V⁻¹ũ with ũ = Σ x y + h. A radius β bounds ‖θ* - θ̃‖_V. Every radius here has the form
 
     β = inflation · σ √(log_term + ln det(V + cI)) + bias
 
-with the four numbers settled when statistics arrive, so that playing needs one line,
+with the four numbers settled when statistics arrive. So playing needs one line,
 :func:`.kernels.confidence.radius`. The derivations are in docs/confidence.md.
 """
 
@@ -27,7 +27,7 @@ class SpectralBounds(NamedTuple):
 def operator_norm_factor(dimension: int, alpha: float) -> float:
     """Return a factor with ‖N‖ ≤ factor · τ with probability 1 - α.
 
-    N is symmetrised Gaussian of off-diagonal deviation τ. 2τ√d bounds the expected largest
+    N is symmetrised Gaussian noise of off-diagonal deviation τ. 2τ√d bounds the expected largest
     eigenvalue, which is a √2 τ-Lipschitz function of standard normals; each end of the spectrum
     gets α/2.
     """
@@ -56,7 +56,7 @@ def bias_norm_factor(
     worst, and the factor is the root of that variable's exact quantile. ‖N‖·S + ‖h‖ would cost
     about twice as much.
     """
-    from scipy import optimize, special  # what explores without a bound needs none of it
+    from scipy import optimize, special  # systems that explore without a bound do not need this
 
     reach = (gram_noise * parameter_bound) ** 2
     common, along = 1.0 + reach, 1.0 + 2.0 * reach
@@ -72,9 +72,9 @@ def bias_norm_factor(
 
 
 def _sum_tail(value: float, common: float, along: float, dimension: int) -> float:
-    """Compute P(common χ²(d-1) + along χ²(1) > value), the χ²(1) part integrated out.
+    """Compute P(common χ²(d-1) + along χ²(1) > value), with the χ²(1) part integrated out.
 
-    χ²(1) is z² with z normal; z = edge · sin φ takes the root singularity out of the integrand.
+    χ²(1) is z² with z normal; z = edge · sin φ removes the root singularity of the integrand.
     """
     from scipy import integrate, special
 
@@ -98,8 +98,8 @@ def published_bounds(
 ) -> SpectralBounds:  # fmt: skip
     """Compute ρ_min, ρ_max, κ of the paper (section 4.3, Proposition 4), for noise shifted by 2Λ.
 
-    The binary tree has m levels, for n releases. ``alpha`` is the failure probability that is split
-    over n releases and M agents.
+    The binary tree has m levels, for n releases. ``alpha`` is the failure probability, which is
+    split over n releases and M agents.
     """
     spread = math.log(2.0 * releases * agents / alpha)
     size = levels * (context_bound**2 + 1.0)

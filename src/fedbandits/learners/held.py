@@ -1,8 +1,8 @@
-"""A guard against hidden memory of an object: bytes of everything that it holds, to compare.
+"""A guard against hidden memory of an object: bytes of its whole contents, for comparison.
 
-It looks at the object itself and asks no method of it, such as ``dump``. It finds what is in its
-attributes and slots, in its classes, and in their functions: default values, closures, and the
-globals that they name. What belongs to a library stands for itself.
+The guard reads the object itself and calls no method of it, such as ``dump``. It reads the
+attributes and slots, the classes, and their functions: default values, closures, and the globals
+that they name. Objects of a library stand for themselves.
 """
 
 from __future__ import annotations
@@ -33,47 +33,49 @@ class Guard:
     Parameters
     ----------
     cls
-        The class. Its author wrote it, and all modules of its package, and those of its base
-        classes. fedbandits itself counts as a library.
+        The class. Its author wrote this class, and all modules of its package, and of the packages
+        of
+        its base classes. fedbandits itself counts as a library.
     """
 
     def __init__(self, cls: type) -> None:
-        packages = {_home(each) for each in cls.__mro__}
+        packages = {_home(base) for base in cls.__mro__}
         self._own = packages - {"fedbandits", "builtins", ""}
-        #: Classes and functions that were looked through.
+        #: Classes and functions that were read already.
         self._known: dict[int, Any] = {}
-        #: Names that they hold, and where each is looked up; and what else they hold, as it is now.
+        #: Names in these classes and functions with the dictionaries that hold them, and readers of
+        #: further contents.
         self._names: list[tuple[Any, str]] = []
         self._held: list[Callable[[], Any]] = []
         self._look_through(cls)
 
     def held(self, thing: Any) -> bytes:
-        """Return bytes that differ if anything has changed that an object holds.
+        """Return bytes that differ after any change of an object's contents.
 
-        They are good to compare in one process, and for nothing else.
+        The bytes are for comparison in one process, and for nothing else.
         """
         values = _read(self._names, self._held)
         shared = [value if type(value) not in _CODE else id(value) for value in values]
         try:
             return self._written((thing, shared), fast=True)
-        except (ValueError, RecursionError):  # something in it holds itself
+        except (ValueError, RecursionError):  # a cycle of references
             return self._written((thing, shared), fast=False)
 
     def _written(self, things: Any, fast: bool) -> bytes:
         out = io.BytesIO()
         writer = _Writer(out, self._own, set(self._known))
-        writer.fast = fast  # else equal things are told apart by whether they are one thing
+        writer.fast = fast  # slow writing also distinguishes equal objects from identical ones
         writer.dump(things)
         return out.getvalue()
 
     def _look_through(self, thing: Any) -> None:
-        """Note the contents of a class or a function, and of classes and functions in it."""
+        """Collect the contents of a class or a function, and of classes and functions inside."""
         if isinstance(thing, staticmethod | classmethod):
             thing = thing.__func__
         if isinstance(thing, property):
-            for each in (thing.fget, thing.fset):
-                self._look_through(each)
-        thing = getattr(thing, "py_func", thing)  # of a compiled function
+            for function in (thing.fget, thing.fset):
+                self._look_through(function)
+        thing = getattr(thing, "py_func", thing)  # the Python function of a compiled function
         if not isinstance(thing, type | types.FunctionType) or id(thing) in self._known:
             return
         if not _packages(thing) & self._own:
@@ -90,7 +92,7 @@ class Guard:
             self._look_through(value)
 
 
-#: Names, each with the dictionary that it is looked up in, and what returns the rest.
+#: Names with the dictionaries that hold them, and readers of further contents.
 _Held = tuple[list[tuple[Any, str]], list[Callable[[], Any]]]
 
 
@@ -99,23 +101,23 @@ def _in_class(cls: type) -> _Held:
     return [(space, name) for name in space if name not in _NO_MEMORY], [lambda: sorted(space)]
 
 
-def _in_function(function: types.FunctionType, own: set[str]) -> _Held:
+def _in_function(function: types.FunctionType, packages: set[str]) -> _Held:
     names, space = _named(function.__code__), function.__globals__
     modules = [space[name] for name in names if isinstance(space.get(name), types.ModuleType)]
-    spaces = [space, *(vars(each) for each in modules if _package(each.__name__) in own)]
-    return [(each, name) for each in spaces for name in names], [
+    spaces = [space, *(vars(scope) for scope in modules if _package(scope.__name__) in packages)]
+    return [(scope, name) for scope in spaces for name in names], [
         lambda: (function.__defaults__, function.__kwdefaults__, vars(function)),
         *(functools.partial(_content, cell) for cell in function.__closure__ or ()),
     ]
 
 
 def _read(names: list[tuple[Any, str]], held: list[Callable[[], Any]]) -> list[Any]:
-    """Read all that was found in classes and functions, as it is now."""
-    return [space.get(name, _NOTHING) for space, name in names] + [each() for each in held]
+    """Read the current contents of classes and functions."""
+    return [space.get(name, _NOTHING) for space, name in names] + [read() for read in held]
 
 
 class _Writer(pickle.Pickler):
-    """Writes objects as bytes that are only compared, and never read again."""
+    """Writes objects as bytes for comparison, which are never read again."""
 
     def __init__(self, out: io.BytesIO, own: set[str], known: set[int]) -> None:
         super().__init__(out, protocol=4)
@@ -123,13 +125,13 @@ class _Writer(pickle.Pickler):
 
     def reducer_override(self, thing: Any) -> Any:
         """Return a stand-in for an object that is not of a plain type."""
-        if thing is list:  # of which most of what is written here is made
+        if thing is list:  # a shortcut: most stand-ins are lists
             return NotImplemented
         kind = type(thing)
         if kind is np.ndarray and thing.dtype.kind in "biufcSUmM":
             return list, ((thing.dtype.str, thing.shape, thing.tobytes()),)
         if isinstance(thing, type):
-            # A plain one needs no words.
+            # Built-in types need no name.
             return NotImplemented if _home(thing) == "builtins" else (list, (_name(thing),))
         if kind is types.FunctionType:
             return self._function(thing)
@@ -155,7 +157,7 @@ class _Writer(pickle.Pickler):
             return list, ((type(thing),),), (_attributes(thing), _contents(thing))
         try:
             reduced = thing.__reduce_ex__(4)
-        except Exception:  # nobody can look into it
+        except Exception:  # the object cannot be read
             return list, ((type(thing).__qualname__, id(thing)),)
         return (list, ((reduced,),)) if isinstance(reduced, str) else reduced
 
@@ -165,7 +167,7 @@ def _package(module: str | None) -> str:
 
 
 def _home(thing: Any) -> str:
-    """Return the package of a class or function; what ``exec`` made says that it is Python's."""
+    """Return the package of a class or function; ``exec`` for code that ``exec`` made."""
     package = _package(thing.__module__)
     if package == "builtins" and getattr(builtins, thing.__qualname__, None) is not thing:
         return "exec"
@@ -173,9 +175,9 @@ def _home(thing: Any) -> str:
 
 
 def _packages(thing: Any) -> set[str]:
-    """Return the packages of a class or a function; a wrapped one has two."""
-    own = getattr(thing, "__globals__", {}).get("__name__")
-    return {_home(thing), _package(own)}
+    """Return the packages of a class or a function; a wrapped function has two."""
+    wrapped_in = getattr(thing, "__globals__", {}).get("__name__")
+    return {_home(thing), _package(wrapped_in)}
 
 
 def _name(thing: Any) -> str:
@@ -191,12 +193,14 @@ def _content(cell: types.CellType) -> Any:
 
 def _named(code: types.CodeType) -> list[str]:
     """Return the names that a function's code uses, with those of functions inside it."""
-    inside = [_named(each) for each in code.co_consts if isinstance(each, types.CodeType)]
+    inside = [
+        _named(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)
+    ]
     return sorted({*code.co_names, *(name for names in inside for name in names)})
 
 
 def _attributes(thing: Any) -> dict[str, Any]:
-    """Return attributes of an object, those in slots too."""
+    """Return attributes of an object, including slots."""
     kind: Any = type(thing)
     slots = {name: getattr(thing, name, _NOTHING) for name in _slots(kind)}
     return {**getattr(thing, "__dict__", {}), **slots}
@@ -204,7 +208,7 @@ def _attributes(thing: Any) -> dict[str, Any]:
 
 @functools.lru_cache
 def _slots(cls: type) -> tuple[str, ...]:
-    attributes = [item for each in cls.__mro__ for item in vars(each).items()]
+    attributes = [item for base in cls.__mro__ for item in vars(base).items()]
     return tuple(name for name, value in attributes if type(value) is types.MemberDescriptorType)
 
 

@@ -1,6 +1,6 @@
 """The interface of a learner in plain Python, for your own algorithm.
 
-It is slower than the systems of this package, which are compiled. It meets the same contexts and
+Such a learner is slower than the compiled systems of this package. It meets the same contexts and
 the same rewards, and stands in the same tables, plots and reports.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fedbandits.draws import Draws
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-#: Settings of learners that were asked for: to read annotations takes long.
+#: Settings of learners, kept because reading annotations takes long.
 _settings: weakref.WeakKeyDictionary[type[Learner], Mapping[str, Any]] = weakref.WeakKeyDictionary()
 #: Codes of packed values, kinds of their arrays, and types that need no packing.
 _ARRAY, _SCALAR, _TUPLE = 1, 2, 3
@@ -59,13 +59,13 @@ class Learner:
                 self.gram += np.outer(context, context)
                 self.sums += reward * context
 
-    ``fb.register`` makes it a preset, here ``greedy``: ``fb.system("greedy", explore=0.1)``. To
-    choose another name, write ``class Greedy(fb.Learner, name="my-greedy")``.
+    ``fb.register`` makes the class a preset, here ``greedy``: ``fb.system("greedy", explore=0.1)``.
+    To choose another name, write ``class Greedy(fb.Learner, name="my-greedy")``.
 
-    All other attributes are its memory, which is saved and restored with the agent. They must be
-    numbers, texts, arrays of numbers, or lists and dicts of these. A learner with other attributes
-    overrides :meth:`dump` and :meth:`load`. Settings must stay as they are after :meth:`begin`,
-    because they are not saved.
+    All other attributes are the learner's memory, which is saved and restored with the agent. They
+    must be numbers, texts, arrays of numbers, or lists and dicts of these. A learner with other
+    attributes overrides :meth:`dump` and :meth:`load`. Settings must not change after
+    :meth:`begin`, because they are not saved.
 
     Parameters
     ----------
@@ -81,10 +81,10 @@ class Learner:
     Attributes
     ----------
     facts, rounds, agent
-        The values that were given.
+        The arguments of the constructor.
     """
 
-    #: Name of its preset; by default the class's own, in small letters with dashes.
+    #: Name of the preset; by default the class's name, in small letters with dashes.
     NAME: ClassVar[str] = ""
 
     facts: ContextualFacts
@@ -95,7 +95,7 @@ class Learner:
         super().__init_subclass__(**kwargs)
         if vars(cls).get("__slots__"):
             raise LearnerError(
-                f"{cls.__name__}.__slots__: a learner has none; what is in slots is not saved"
+                f"{cls.__name__}.__slots__: a learner has none; values in slots are not saved"
             )
         cls.NAME = name or _WORD.sub("-", cls.__name__).lower()
 
@@ -129,7 +129,7 @@ class Learner:
         Returns
         -------
         int
-            Number of the row that is chosen.
+            Number of the chosen row.
         """
         raise NotImplementedError(f"{type(self).__name__} has no decide")
 
@@ -139,17 +139,17 @@ class Learner:
         Parameters
         ----------
         context : (d,) float64
-            The context of the arm that was chosen.
+            The context of the chosen arm.
         arm : int
-            Its number.
+            Number of the chosen arm.
         reward : float
-            Its reward.
+            Reward of the chosen arm.
         """
 
     def release(self) -> Floats:
         """Return the numbers that this agent shares, (size,) float64, always of the same size.
 
-        They are sent as they are. No noise is added, so they are not protected.
+        The numbers are sent unchanged. No noise is added, so they are not protected.
         """
         raise NotImplementedError(f"{type(self).__name__} shares nothing")
 
@@ -161,24 +161,24 @@ class Learner:
         raise NotImplementedError(f"{type(self).__name__} shares nothing")
 
     def _fixed(self) -> bytes:
-        """Return the current settings and public values, which are no memory, as bytes."""
+        """Return the settings and public values, which are no memory, as bytes."""
         names = ("facts", "rounds", "agent", *settings_of(type(self)))
         return msgspec.msgpack.encode([getattr(self, name) for name in names], enc_hook=repr)
 
     def hold_settings(self) -> None:
         """Refuse a setting, or a public value, that has changed since :meth:`begin`.
 
-        A restored learner would not know of it, and no guarantee covers it.
+        A restored learner would not have the change, and no guarantee covers it.
 
         Raises
         ------
         LearnerError
-            If one has changed.
+            If a setting or a public value has changed.
         """
         if self._fixed() != self._begun:
             raise LearnerError(
                 f"{type(self).__name__}: a setting, facts, rounds or agent was changed after "
-                "begin; set what changes in begin, as self.NAME, under a name of its own"
+                "begin; set changing values in begin, as self.NAME, under another name"
             )
 
     def dump(self) -> bytes:
@@ -200,15 +200,17 @@ class Learner:
         Raises
         ------
         LearnerError
-            If it overrides only one of them.
+            If the class overrides only one of them.
         """
-        own = [getattr(cls, name) is not getattr(Learner, name) for name in ("release", "receive")]
-        if any(own) and not all(own):
+        overridden = [
+            getattr(cls, name) is not getattr(Learner, name) for name in ("release", "receive")
+        ]
+        if any(overridden) and not all(overridden):
             raise LearnerError(
                 f"{cls.__name__}: a learner that shares needs both release and receive, but one "
                 "is missing"
             )
-        return all(own)
+        return all(overridden)
 
     @classmethod
     def sees_own_records(cls) -> bool:
@@ -216,7 +218,7 @@ class Learner:
         return cls.observe is not Learner.observe
 
 
-#: What a learner's methods are called with.
+#: Arguments of a learner's methods.
 _CALLED = {
     "begin": (),
     "decide": ("contexts", "draws"),
@@ -230,41 +232,41 @@ _CALLED = {
 def refuse_unfinished(learner: type[Learner]) -> None:
     """Refuse, by LearnerError, a class that cannot play.
 
-    A method is missing, or cannot be called as it will be.
+    Reasons are a missing method, a method that cannot take its arguments, or a taken name.
     """
     name = learner.__name__
     if learner.decide is Learner.decide:
         raise LearnerError(f"{name}: a learner needs decide, which chooses an arm")
-    if any("__init__" in vars(each) for each in learner.__mro__ if _is_foreign(each)):
+    if any("__init__" in vars(cls) for cls in learner.__mro__ if _is_foreign(cls)):
         raise LearnerError(
-            f"{name}.__init__: a learner has none of its own, and is no dataclass; set up what it "
-            "keeps in begin"
+            f"{name}.__init__: a learner has no constructor, and is no dataclass; set up its "
+            "memory in begin"
         )
-    for each in filter(_is_foreign, learner.__mro__):
-        taken = {"facts", "rounds", "agent"} & vars(each).get("__annotations__", {}).keys()
+    for cls in filter(_is_foreign, learner.__mro__):
+        taken = {"facts", "rounds", "agent"} & vars(cls).get("__annotations__", {}).keys()
         if taken:
             raise LearnerError(f"{name}.{min(taken)}: the name is taken; choose another")
     for method, arguments in _CALLED.items():
-        written = inspect.getattr_static(learner, method, None)
-        if isinstance(written, types.FunctionType):
+        function = inspect.getattr_static(learner, method, None)
+        if isinstance(function, types.FunctionType):
             try:
-                inspect.signature(written).bind("self", *arguments)
+                inspect.signature(function).bind("self", *arguments)
             except TypeError:
                 called = f"{method}({', '.join(arguments)})"
                 raise LearnerError(
-                    f"{name}.{method}: must take what it is called with: {called}"
+                    f"{name}.{method}: must take the arguments of its calls: {called}"
                 ) from None
 
 
 def _is_foreign(cls: type) -> bool:
-    """Tell whether somebody else wrote a class of a learner."""
+    """Tell whether a class of a learner is not from this package."""
     return cls is not object and not cls.__module__.startswith("fedbandits.")
 
 
 def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
     """Return the types of a learner's settings by name: annotated attributes with defaults.
 
-    Raises LearnerError if one has no default, or an annotation means nothing.
+    Raises LearnerError if a setting has no default, or an annotation is not valid.
     """
     settings = _settings.get(learner)
     if settings is None:
@@ -280,24 +282,24 @@ def _read_settings(learner: type[Learner]) -> Mapping[str, Any]:
             f"{learner.__name__}: an annotation cannot be understood: {error}"
         ) from None
     base = typing.get_type_hints(Learner)
-    found = {
+    settings = {
         name: hint
         for name, hint in hints.items()
         if name not in base
         and not name.startswith("_")
-        and not isinstance(getattr(learner, name, None), property)  # it is worked out
+        and not isinstance(getattr(learner, name, None), property)  # a computed value
         and typing.get_origin(hint) is not ClassVar
         and hint is not ClassVar
     }
-    for name in [each for each in found if not hasattr(learner, each)]:
-        if _holds_arrays(found[name]):
-            del found[name]  # what it keeps, declared for a type checker
+    for name in [setting for setting in settings if not hasattr(learner, setting)]:
+        if _holds_arrays(settings[name]):
+            del settings[name]  # memory, declared for a type checker
             continue
         raise LearnerError(
             f"{learner.__name__}.{name}: a setting needs a default; set the memory of a learner "
             "in begin, without an annotation in the class"
         )
-    return types.MappingProxyType(found)
+    return types.MappingProxyType(settings)
 
 
 def _holds_arrays(hint: Any) -> bool:
@@ -306,16 +308,16 @@ def _holds_arrays(hint: Any) -> bool:
 
 
 def pack_memory(memory: dict[str, Any], owner: str) -> bytes:
-    """Pack everything that a learner keeps, by the names of its attributes.
+    """Pack the memory of a learner, by the names of its attributes.
 
-    It may keep numbers, texts, arrays of numbers, and lists, tuples and tables of these. Raises
-    LearnerError with the attribute of ``owner`` that holds something else.
+    The memory may be numbers, texts, arrays of numbers, and lists, tuples and tables of these.
+    Raises LearnerError with the attribute of ``owner`` that holds another value.
     """
     return _ENCODER.encode({name: _packed(v, f"{owner}.{name}") for name, v in memory.items()})
 
 
 def unpack_memory(data: bytes) -> dict[str, Any]:
-    """Unpack a memory from :func:`pack_memory` into new arrays; SnapshotError if it is none."""
+    """Unpack a memory from :func:`pack_memory` into new arrays; SnapshotError if invalid."""
     try:
         memory = msgspec.msgpack.decode(data, type=dict[str, Any], ext_hook=_unpacked)
     except (msgspec.DecodeError, ValueError, TypeError) as error:

@@ -1,8 +1,8 @@
 """Logistic regression of rewards that are 0 or 1, many models at once.
 
-The fits are those of ``LogisticRegression(C=1, fit_intercept=False)`` of scikit-learn, by Newton's
-method. A fit of few records takes scikit-learn about a millisecond; here it takes microseconds,
-since many models are fitted side by side.
+The fits equal those of ``LogisticRegression(C=1, fit_intercept=False)`` of scikit-learn, by
+Newton's method. A fit of few records takes scikit-learn about a millisecond; here a fit takes
+microseconds, since many models are fitted side by side.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import numpy as np
 
 from fedbandits._typing import Floats
 
-#: Newton's steps, at most; from the last fit a few are enough.
+#: Largest number of Newton's steps; from the last fit a few are enough.
 _MOST_STEPS = 25
-#: Halvings of a step that does not make the loss smaller.
+#: Largest number of halvings of a step that does not reduce the loss.
 _MOST_HALVINGS = 12
 _TOLERANCE = 1e-7
 
@@ -33,14 +33,14 @@ def fit_logistic(rows: Floats, rewards: Floats, weights: Floats, start: Floats) 
     rewards : (models, n)
         Rewards, 0 or 1.
     weights : (models, n)
-        1 for a record, 0 for a place that is empty, so that models may have different counts.
+        1 for a record, 0 for an empty place, so that models may have different counts.
     start : (models, d)
         Parameters to start from, such as those of the last fit.
 
     Returns
     -------
     (models, d) float64
-        The parameters of each model. They are exact to 1e-7, whatever the start.
+        The parameters of each model. They are exact to 1e-7, for every start.
     """
     fitted = np.array(start, np.float64)
     left = np.arange(len(fitted))
@@ -65,7 +65,7 @@ def _newton_step(rows: Floats, rewards: Floats, weights: Floats, fitted: Floats)
 def _shortened(
     rows: Floats, rewards: Floats, weights: Floats, fitted: Floats, step: Floats
 ) -> Floats:
-    """Return steps, halved for those models whose loss would not become smaller."""
+    """Return steps, halved for models whose loss the whole step would not reduce."""
     before = _losses(rows, rewards, weights, fitted)
     shortened = step.copy()
     for _ in range(_MOST_HALVINGS):

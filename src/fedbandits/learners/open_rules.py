@@ -1,4 +1,4 @@
-"""Index rules that are open: for compiled loops, which get a handle, and for parties, which ask.
+"""Open index rules: compiled loops get a handle, and parties call methods.
 
 Two threads must not share an open rule: its arrays are overwritten in every step.
 
@@ -22,41 +22,41 @@ from fedbandits.learners.kernels.rule_handles import Handle, PackedRule, Records
 from fedbandits.random import Key, Purpose, uniforms
 
 _NO_KEY = Key(0, 0)
-#: The history that is made up for a check of locality, and the key of its draws.
+#: Size of the made-up history for a check of locality, and the key of its draws.
 _ARMS, _STEPS = 4, 40
 _KEY = Key(1, 2)
 
 
 class OpenRule:
-    """An index rule, and the records of the arms that it scores; they are not copied.
+    """An index rule, and the records of its arms, which are not copied.
 
-    ``handle`` is for compiled loops, and good for as long as the open rule is kept.
+    ``handle`` is for compiled loops, and valid as long as the open rule exists.
     """
 
     def __init__(self, rule: Any, records: Records) -> None:
         declared, self.records = RULES[type(rule)], records
         self._scores = np.empty(len(records.pulls))
-        there = laid_out(PackedRule(rule, records, self._scores))
-        self._kept = rule, there  # what the address points at
-        self._address = there.address
-        self._score = c_function(rule_handles.scoring, int, 3, declared.score).of(there)
+        packed = laid_out(PackedRule(rule, records, self._scores))
+        self._kept = rule, packed  # keeps the memory at the address
+        self._address = packed.address
+        self._score = c_function(rule_handles.scoring, int, 3, declared.score).of(packed)
         self._note = self._rate = None
         if declared.keep:
-            self._note = c_function(rule_handles.noting, int, 3, declared.keep).of(there)
+            self._note = c_function(rule_handles.noting, int, 3, declared.keep).of(packed)
         if declared.explore:
-            self._rate = c_function(rule_handles.exploring, float, 4, declared.explore).of(there)
+            self._rate = c_function(rule_handles.exploring, float, 4, declared.explore).of(packed)
         self.handle = Handle(
             self._address, self._score.address, self._note.address if self._note else 0,
             self._rate.address if self._rate else 0, self._scores,
         )  # fmt: skip
 
     def score(self, iteration: int, step: int) -> Floats:
-        """Score all arms, (arms,), each from its own records; the next call overwrites it."""
+        """Score all arms, (arms,), each from its own records; the next call reuses the array."""
         self._score.call(self._address, iteration, step)
         return self._scores
 
     def note(self, iteration: int, chosen: int) -> None:
-        """Let all arms take note of which of them an iteration chose."""
+        """Update the memory of all arms after an iteration's choice."""
         if self._note:
             self._note.call(self._address, iteration, chosen)
 
@@ -66,9 +66,9 @@ class OpenRule:
 
 
 class OneArm:
-    """An index rule for one arm, which is told of the arm's records whenever it is asked.
+    """An index rule for one arm, whose records are given with every call.
 
-    ``key`` names the arm's own draws; whoever only asks whether a step explores needs none.
+    ``key`` names the arm's own draws; :meth:`explores` alone needs no key.
     """
 
     def __init__(self, rule: Any, key: Key = _NO_KEY) -> None:
@@ -86,22 +86,22 @@ class OneArm:
         return float(self._open.score(iteration, step)[0])
 
     def remembered(self, iteration: int, chosen: bool, memory: float) -> float:
-        """Return the rule's memory after an iteration has chosen this arm, or another."""
+        """Return the rule's memory after an iteration has chosen this arm, or another arm."""
         self._records.memory[0, 0] = memory
         self._open.note(iteration, 0 if chosen else -1)
         return float(self._records.memory[0, 0])
 
 
 class NotLocalError(ConfigError):
-    """A rule whose scores depend on other arms: SAMBA's owners could not compute them."""
+    """A rule whose scores depend on other arms, so SAMBA's owners could not compute them."""
 
 
 def check_arm_score_locality(rule: Any) -> None:
     """Refuse a rule that breaks arm score locality (Ciucanu et al. 2022, Theorem 1).
 
-    Every arm's scores over a made-up history are computed twice: by a copy of the rule that
-    serves all arms in turn, and by one that serves this arm alone. A rule that carries something
-    from arm to arm gives itself away: NotLocalError is raised if the two differ.
+    Every arm's scores over a made-up history are computed twice: by a copy of the rule that serves
+    all arms in turn, and by a copy that serves this arm alone. A rule that carries state from arm
+    to arm gives different scores: NotLocalError is raised then.
     """
     together = copy.deepcopy(rule)
     served = np.array([_play(together, arm) for arm in range(_ARMS)])

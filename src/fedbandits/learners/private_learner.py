@@ -1,7 +1,7 @@
 """A learner in plain Python whose agents share under differential privacy.
 
-Its author says what one interaction adds to what is shared. The sums, the noise and the price are
-not the author's to get right: fedbandits adds up, adds noise and states the claim.
+The author defines the numbers that one interaction adds to the shared sum. fedbandits adds up, adds
+noise and states the claim, so the author cannot get these wrong.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class PrivateLearner(Learner):
 
         ``record_bound``
             A bound on the Euclidean norm of every record. A larger bound needs more noise. If a
-            subclass can compute the bound, it is a property there, and not a setting.
+            subclass can compute the bound, ``record_bound`` is a property there, and not a setting.
         ``out_of_bounds``
-            What to do with a record whose norm is larger. ``refuse`` stops the run. ``clip`` scales
+            The treatment of a record with a larger norm. ``refuse`` stops the run. ``clip`` scales
             the record down.
         ``epsilon``, ``delta``
             The budget of an agent, for everything that it sends.
         ``schedule``
-            When agents release, see :class:`.SharingConfig`.
+            The rounds of releases, see :class:`.SharingConfig`.
     """
 
     record_bound: Annotated[float, Meta(ge=1e-6, le=1e6)] = 1.0
@@ -91,18 +91,18 @@ class PrivateLearner(Learner):
     def record(self, context: Floats, arm: int, reward: float) -> Floats:
         """Return the numbers that one interaction adds to the sum that this agent releases.
 
-        It may depend only on its arguments, the settings, ``facts`` and ``agent``. The privacy
-        guarantee needs this. The method is called on a learner that has learned nothing, and must
-        not change it.
+        The result may depend only on the arguments, the settings, ``facts`` and ``agent``. The
+        privacy guarantee needs this. The method is called on a learner that has learned nothing,
+        and must not change the learner.
 
         Parameters
         ----------
         context : (d,) float64
-            The context of the arm that was chosen.
+            The context of the chosen arm.
         arm : int
-            Its number.
+            Number of the chosen arm.
         reward : float
-            Its reward.
+            Reward of the chosen arm.
 
         Returns
         -------

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class SklearnLearner(Learner):
     """Fits an estimator to its own records, and plays the arm with the largest predicted reward.
 
-    Made by :func:`from_sklearn`. Each agent learns alone: records of others would have to leave
-    them in clear. What is kept is the records; a restored agent fits its estimators anew, so the
-    estimator must give the same fit for the same records (set its ``random_state``).
+    Made by :func:`from_sklearn`. Each agent learns alone: sharing records would send them in clear.
+    The agent keeps its records; a restored agent fits its estimators anew, so the estimator must
+    give the same fit for the same records (set its ``random_state``).
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class SklearnLearner(Learner):
     growth: float = 1.2
 
     def begin(self) -> None:
-        """Refuse settings that mean nothing; make room for records."""
+        """Refuse settings outside their ranges; make room for records."""
         name = type(self).__name__
         if not 0.0 <= self.explore <= 1.0:
             raise LearnerError(f"{name}.explore: given {self.explore:g}, allowed: 0 to 1")
@@ -47,7 +47,7 @@ class SklearnLearner(Learner):
         self.contexts: Floats = np.zeros((0, self.facts.dimension))
         self.rewards: Floats = np.zeros(0)
         self.models: Ints = np.zeros(0, np.int64)
-        #: For each model how many of its records it was last fitted to; 0 before the first fit.
+        #: Number of each model's records at its last fit; 0 before the first fit.
         self.fitted = [0] * self.facts.models
         self._estimators: list[Any] = [None] * self.facts.models
 
@@ -57,7 +57,7 @@ class SklearnLearner(Learner):
         raise NotImplementedError(f"{cls.__name__}: make it with fb.learners.from_sklearn")
 
     def decide(self, contexts: Floats, draws: Draws) -> int:
-        """Choose any arm before the first fits and now and then after; else the best one."""
+        """Choose a random arm before the first fits, and now and then later; else the best arm."""
         if not all(self.fitted) or draws.bernoulli(self.explore):
             return draws.integer(len(contexts))
         if self.facts.models == 1:
@@ -67,7 +67,7 @@ class SklearnLearner(Learner):
         return int(np.argmax(scores))
 
     def observe(self, context: Floats, arm: int, reward: float) -> None:
-        """Keep the record; fit the arm's model anew where that is due."""
+        """Keep the record; fit the arm's model anew if a fit is due."""
         model = 0 if self.facts.models == 1 else arm
         self.contexts = np.vstack([self.contexts, context])
         self.rewards = np.append(self.rewards, reward)
@@ -79,18 +79,18 @@ class SklearnLearner(Learner):
             self._fit(model)
 
     def _fit(self, model: int) -> None:
-        """Fit a model to as many of its first records as are noted."""
+        """Fit a model to its first records, as many as at its last fit."""
         from sklearn.base import is_classifier
         from sklearn.dummy import DummyClassifier
 
-        mine = np.flatnonzero(self.models == model)[: self.fitted[model]]
-        estimator, rewards = type(self).estimator(), self.rewards[mine]
+        of_model = np.flatnonzero(self.models == model)[: self.fitted[model]]
+        estimator, rewards = type(self).estimator(), self.rewards[of_model]
         if is_classifier(estimator) and (rewards == rewards[0]).all():
             estimator = DummyClassifier()  # a classifier needs rewards of two classes
-        self._estimators[model] = estimator.fit(self.contexts[mine], rewards)
+        self._estimators[model] = estimator.fit(self.contexts[of_model], rewards)
 
     def dump(self) -> bytes:
-        """Return the records as bytes, and how many of them each model was fitted to."""
+        """Return the records as bytes, and the number of records at each model's last fit."""
         estimators, self._estimators = self._estimators, []
         try:
             return super().dump()
@@ -98,7 +98,7 @@ class SklearnLearner(Learner):
             self._estimators = estimators
 
     def load(self, data: bytes) -> None:
-        """Take over records, and fit the models that were fitted."""
+        """Take over records, and fit the models that were fitted before."""
         super().load(data)
         self._estimators = [None] * self.facts.models
         for model, count in enumerate(self.fitted):
@@ -107,7 +107,7 @@ class SklearnLearner(Learner):
 
 
 def _predicted(estimator: Any, contexts: Floats) -> Floats:
-    """Predict expected rewards: of a classifier of 0 and 1, the probability of 1."""
+    """Predict expected rewards; for a classifier of 0 and 1, the probability of 1."""
     if hasattr(estimator, "predict_proba"):
         classes = np.asarray(estimator.classes_, np.float64)
         expected: Floats = np.asarray(estimator.predict_proba(contexts)) @ classes
@@ -150,14 +150,14 @@ def from_sklearn(estimator: Any, name: str) -> type[SklearnLearner]:
             f"from_sklearn: given {estimator!r}, allowed: a regressor or classifier of "
             "scikit-learn, made with its parameters: Ridge(alpha=1.0)"
         )
-    own = clone(estimator)
+    template = clone(estimator)
 
     def fresh(cls: type[SklearnLearner]) -> Any:
         del cls
-        return clone(own)
+        return clone(template)
 
     kind = type(estimator).__name__
-    made: type[SklearnLearner] = type(
+    learner: type[SklearnLearner] = type(
         f"{kind}Learner",
         (SklearnLearner,),
         {
@@ -168,4 +168,4 @@ def from_sklearn(estimator: Any, name: str) -> type[SklearnLearner]:
         },
         name=name,
     )
-    return made
+    return learner

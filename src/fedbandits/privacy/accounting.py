@@ -1,9 +1,9 @@
-"""The privacy cost of releases: a mechanism describes an event, and this module prices it.
+"""The privacy cost of releases: a mechanism describes an event, and this module prices the event.
 
-An event that is not known is refused. Prices are in Gaussian differential privacy (Dong, Roth & Su
-2022). They are exact for Gaussian releases and for compositions of Gaussian releases. The price of
-a Laplace release is the smallest μ that holds. Papers use basic composition. It is included to show
-how much exact accounting saves.
+Unknown events are refused. Prices are in Gaussian differential privacy (Dong, Roth & Su 2022). They
+are exact for Gaussian releases and for compositions of Gaussian releases. The price of a Laplace
+release is the smallest valid μ. Papers use basic composition. It is included to show how much exact
+accounting saves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import ContinualPlan
 
 _ITERATIONS = 200
-#: The loudest noise that calibration looks for.
+#: Largest noise scale that calibration tries.
 _LOUDEST = 1e30
 
 
@@ -51,8 +51,8 @@ class ContinualSum(msgspec.Struct, frozen=True, tag=True):
     """
 
     plan: ContinualPlan
-    record_norm: float  # what gaussian.record_sensitivity says
-    releases: int | None = None  # made so far; all that were planned when not given
+    record_norm: float  # the result of gaussian.record_sensitivity
+    releases: int | None = None  # number of releases so far; by default all planned releases
 
 
 class Parallel(msgspec.Struct, frozen=True, tag=True):
@@ -79,7 +79,7 @@ Event = GaussianRelease | LaplaceRelease | ContinualSum | Parallel | Encrypted |
 
 
 def mu(event: Any) -> float:
-    """Price one event in Gaussian differential privacy.
+    """Return the price of one event in Gaussian differential privacy.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def mu(event: Any) -> float:
         raise UnknownEventError(
             f"{type(event).__name__} has parts of a wrong type or outside all bounds: not charged"
         ) from error
-    if not price >= 0.0:  # NaN, or less than nothing, must not pass for a small price
+    if not price >= 0.0:  # NaN and negative prices are refused
         raise UnknownEventError(
             f"{type(event).__name__} has numbers that are not valid: not charged"
         )
@@ -120,7 +120,7 @@ def _price(event: Any) -> float:
 def gaussian_mu(sensitivity: float, deviation: float) -> float:
     """Return μ of a Gaussian release: ``sensitivity`` / ``deviation``.
 
-    It is infinite without noise, and 0 if the sensitivity is 0.
+    μ is infinite without noise, and 0 if the sensitivity is 0.
     """
     _check(sensitivity, deviation)
     if sensitivity == 0.0:
@@ -147,7 +147,7 @@ def laplace_mu(sensitivity: float, scale: float) -> float:
 
 
 def _check(sensitivity: float, noise: float) -> None:
-    """Refuse what is NaN or negative; infinite noise is a mistake, not protection."""
+    """Refuse NaN and negative numbers, and infinite noise, which is a mistake."""
     if not (sensitivity >= 0.0 and 0.0 <= noise < math.inf):
         raise UnknownEventError(
             f"sensitivity and noise must be numbers ≥ 0, got {sensitivity} and {noise}: not charged"
@@ -176,7 +176,7 @@ def epsilon(events: Iterable[Any], delta: float) -> float:
 
 
 def _gaussian_epsilon(price: float, delta: float) -> float:
-    """Return ε of μ-Gaussian privacy at δ. Without a δ none is finite, unless nothing is told."""
+    """Return ε of μ-Gaussian privacy at δ; at δ = 0, ε is infinite unless μ = 0."""
     if delta == 0.0:
         return 0.0 if price == 0.0 else math.inf
     return gaussian.epsilon_of(price, delta)
@@ -186,8 +186,8 @@ def basic_epsilon(events: Iterable[Any], delta: float) -> float:
     """Return ε of all ``events`` by basic composition: equal shares of ``delta``, a sum of ε.
 
     The sum is over elementary releases. An elementary release is one draw of noise that covers a
-    record. Every level of a tree is one. The whole Toeplitz mechanism counts as one, because basic
-    composition cannot divide it.
+    record. Every level of a tree is an elementary release. The whole Toeplitz mechanism counts as a
+    single release, because basic composition cannot divide it.
     """
     prices = [price for event in events for price in _elementary(event)]
     if not prices:
@@ -196,13 +196,13 @@ def basic_epsilon(events: Iterable[Any], delta: float) -> float:
 
 
 def _elementary(event: Any) -> list[float]:
-    """Return μ of every draw of noise that one record is under."""
+    """Return μ of every elementary release that covers one record."""
     whole = mu(event)
     if isinstance(event, Parallel):
         return _elementary(max(event.parts, key=mu)) if event.parts else []
     if isinstance(event, ContinualSum) and event.plan.mechanism == "tree":
-        made = event.plan.releases if event.releases is None else event.releases
-        levels = made.bit_length()
+        released = event.plan.releases if event.releases is None else event.releases
+        levels = released.bit_length()
         if not levels:
             return []
         return [whole / math.sqrt(levels)] * levels
@@ -212,8 +212,8 @@ def _elementary(event: Any) -> list[float]:
 def relative_deviation(event: Event) -> float:
     """Return the noise of the largest release: its deviation divided by the size of a record.
 
-    The size of a record is the largest one that is possible. The result is 0 without noise. For a
-    running sum it is the deviation of an off-diagonal entry, divided by the record norm.
+    The size of a record is its largest possible size. The result is 0 without noise. For a running
+    sum the deviation is that of an off-diagonal entry, and the size is the record norm.
     """
     match event:
         case GaussianRelease():
@@ -237,7 +237,7 @@ def calibrate(
 ) -> float:
     """Return the smallest noise scale, rounded up, at which all events are (ε, δ)-private.
 
-    The noise of a real party must be larger than this by the share
+    The noise of a real party must be larger by the share
     :data:`~fedbandits.privacy.gaussian.ROUNDING_MARGIN`.
 
     Parameters
@@ -245,14 +245,14 @@ def calibrate(
     events_at
         A function from a noise scale > 0 to the events. A larger scale must never cost more.
     target_epsilon, delta : float
-        The budget (ε, δ) that the events may cost together.
+        The budget (ε, δ) for all events together.
 
     Raises
     ------
     ValueError
         If no noise is enough, or the budget is not valid.
     """
-    gaussian.mu_of(target_epsilon, delta)  # refuses a budget that is none
+    gaussian.mu_of(target_epsilon, delta)  # refuses an impossible budget
     low, high = 0.0, 1.0
     while epsilon(events_at(high), delta) > target_epsilon:
         low, high = high, 2.0 * high
@@ -278,9 +278,9 @@ def describe(event: Event) -> str:
             return f"Laplace, sensitivity {event.sensitivity:.4g} (L1), scale {event.scale:.4g}"
         case ContinualSum():
             plan = event.plan
-            made = "" if event.releases is None else f", {event.releases} made"
+            released = "" if event.releases is None else f", {event.releases} made"
             return (
-                f"{plan.mechanism} running sum, {plan.releases} releases planned{made}, "
+                f"{plan.mechanism} running sum, {plan.releases} releases planned{released}, "
                 f"noise scale {plan.scale:.4g}, record norm {event.record_norm:.4g}"
             )
         case Parallel():

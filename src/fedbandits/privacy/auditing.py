@@ -27,28 +27,28 @@ from fedbandits._typing import Floats
 from fedbandits.privacy.attacks import Transcripts, choose, guess, with_learned
 from fedbandits.privacy.error_rates import direct_bound, gaussian_bound, rate_bound
 
-#: What users of the package find here; the rest is for the package itself.
+#: Names for users of the package; all other names are internal.
 __all__ = ["Finding", "Game", "audit"]
 
-#: Runs that are looked at together.
+#: Number of runs in a chunk.
 _CHUNK = 2000
-#: Runs of whole parties that are played between two reports of how far a game is.
+#: Number of runs of whole parties between two reports of progress.
 _PIECE = 20
-#: Runs with the same noise in both worlds, to measure μ on.
+#: Number of runs with the same noise in both worlds, for the estimate of μ.
 _PAIRED = 100
-#: Is told how much of a part is done, from 0 to 1. It may raise an error to end the part.
+#: A callback for progress, from 0 to 1. It may raise an error to end the work.
 Tick = Callable[[float], None]
 
 Sees = Literal["contents", "messages"]
 
 
 def scaled(usual: int, scale: float, least: int) -> int:
-    """Return ``scale`` times the ``usual`` number of runs: no fewer than ``least`` or the usual."""
+    """Return ``usual`` × ``scale`` runs, but at least ``least``, or ``usual`` if smaller."""
     return max(min(usual, least), round(usual * scale))
 
 
 def unheard(share: float) -> None:
-    """Report progress to nobody."""
+    """Discard a report of progress."""
     del share
 
 
@@ -57,7 +57,7 @@ class Game(Protocol):
 
     @property
     def neighbours(self) -> Literal["fixed log", "interactive"]:
-        """True if other records are fixed, or may react to the record that is changed."""
+        """``fixed log`` if other records stay fixed, ``interactive`` if they may react."""
 
     @property
     def sees(self) -> Sees:
@@ -129,7 +129,7 @@ def audit(
     Parameters
     ----------
     game
-        The game that is attacked.
+        The game to attack.
     runs : int
         Number of runs in each world on which errors are counted.
     delta : float
@@ -140,14 +140,14 @@ def audit(
         Number of runs in each world on which attacks are chosen. By default a tenth of ``runs``,
         but at least 200 (or ``runs``, if smaller), and at most 5,000.
     tick
-        A function that is told how much is done.
+        A callback for progress.
     """
     training = training or max(min(200, runs), min(runs // 10, 5000))
     meter = _Meter(game, 2 * (training + runs), tick)
     zero, one = (_joined(list(meter.chunks(world, 0, training))) for world in (0, 1))
     attacks, learned, usual = choose(zero, one, game.gaussian, delta)
     errors, moments = np.zeros((len(attacks), 2), dtype=np.int64), np.zeros(2)
-    unusual = False  # messages that training did not show: what is Gaussian without them is not now
+    unusual = False  # a message pattern absent from training: the Gaussian rule is then not valid
     for world in (0, 1):
         for transcripts in meter.chunks(world, training, runs):
             scores = with_learned(transcripts, learned)
@@ -158,9 +158,9 @@ def audit(
             for i, attack in enumerate(attacks):
                 guesses = guess(attack, scores, transcripts.patterns)
                 errors[i, world] += int((guesses != bool(world)).sum())
-    # Two rates an attack, and all must hold together.
+    # Each attack has two error rates, and all bounds must hold together.
     failure = (1.0 - confidence) / (2 * max(1, len(attacks)))
-    best, name = 0.0, "none told the worlds apart"
+    best, name = 0.0, "no attack distinguished the worlds"
     for attack, (positive, negative) in zip(attacks, errors.tolist(), strict=True):
         if attack.gaussian and unusual:
             continue
@@ -182,10 +182,10 @@ def audit(
 
 
 def _measured_mu(game: Game, moments: Floats) -> float:
-    """Return the distance of the likelihood ratio's means, in deviations.
+    """Return the distance between the means of the likelihood ratio, in deviations.
 
     The deviation is that of the counted runs, of which ``moments`` has the first two moments. Means
-    are compared on runs with the same noise in both worlds, where it cancels.
+    are compared on runs with the same noise in both worlds, where the noise cancels.
     """
     variance = float(moments[1] - moments[0] ** 2)
     if game.sees != "contents" or not variance > 0.0:
@@ -195,18 +195,18 @@ def _measured_mu(game: Game, moments: Floats) -> float:
 
 
 class _Meter(NamedTuple):
-    """Plays a game, and reports its progress."""
+    """Plays the runs of a game, and reports progress."""
 
     game: Game
     total: int  # runs, of both worlds
     tick: Tick
 
     def chunks(self, world: int, first: int, count: int) -> Iterator[Transcripts]:
-        """Yield runs of one world; those of the two worlds have different numbers.
+        """Yield runs of a world; runs of the two worlds have different numbers.
 
         Runs of whole parties are played a few at a time: they take long, and are independent.
         """
-        done = 2 * first + world * count  # what comes first is played in both worlds first
+        done = 2 * first + world * count  # training runs of both worlds come first
         piece = _CHUNK if self.game.sees == "contents" else _PIECE
         for start in range(first, first + count, _CHUNK):
             size = min(_CHUNK, first + count - start)

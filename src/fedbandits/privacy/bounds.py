@@ -1,8 +1,8 @@
-"""Bounds of records: what can be wrong with a record, and the errors that say so.
+"""Bounds of records: the faults of a record, and their errors.
 
-Every price rests on what one record can be: ‖x‖ ≤ L and a reward in a known range, or good units
-among units among a capacity. :mod:`fedbandits.privacy.kernels` checks each record before it touches
-any statistic. All systems, in loops and in parties, call it.
+Every price rests on bounds of one record: ‖x‖ ≤ L and a reward in a known range, or good units
+among units within a capacity. :mod:`fedbandits.privacy.kernels` checks each record before the
+record changes any statistic. All systems call these checks, in loops and in parties.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ _MESSAGES = {
     CONTEXT_TOO_LONG: "a context is longer than its bound",
     REWARD_TOO_LARGE: "a reward is outside its bounds",
     NOT_A_NUMBER: "a context or reward is not a finite number",
-    UNITS_IMPOSSIBLE: "good units must lie between 0 and those bought, which capacities bound",
+    UNITS_IMPOSSIBLE: "good units must lie between 0 and the bought units, which capacities bound",
 }
 
 
 def require_contexts(contexts: Floats32, bound: float, where: str) -> None:
-    """Hold a decision set, (d, K), to ‖x‖ ≤ L; ``where`` names it in the BoundExceededError.
+    """Check a decision set, (d, K), against ‖x‖ ≤ L; ``where`` names the set in the error.
 
-    That says which context is too long, and how long it is. It shows no number of it.
+    The BoundExceededError gives the number of a context that is too long, and its norm. The error
+    shows no entry of the context.
     """
     fault = contexts_fault(contexts, bound)
     if fault != CONTEXT_TOO_LONG:
@@ -47,7 +48,7 @@ def require_contexts(contexts: Floats32, bound: float, where: str) -> None:
 
 
 def as_reward(value: object, place: str) -> float:
-    """Return a reward as a number; a BoundExceededError never tells what was given."""
+    """Return a reward as a number; a BoundExceededError does not show the given value."""
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -55,6 +56,6 @@ def as_reward(value: object, place: str) -> float:
 
 
 def require_within(fault: int, where: str) -> None:
-    """Raise the BoundExceededError of a fault, if it is one; no value of the record is in it."""
+    """Raise the BoundExceededError of a fault, if any; the error shows no value of the record."""
     if fault != NO_FAULT:
         raise BoundExceededError(f"{where}: {_MESSAGES[fault]}")

@@ -1,4 +1,4 @@
-"""Privacy claims: what a system guarantees, in words and numbers."""
+"""Privacy claims: guarantees of a system, in words and numbers."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from fedbandits.privacy.accounting import (
 from fedbandits.privacy.accounting import epsilon as epsilon_of_events
 from fedbandits.privacy.person import PersonCost
 
-#: Rounding of sums of prices: a claim may be smaller than what is charged by this share.
+#: Rounding of sums of prices: a claim may be smaller than the charged price by this share.
 _ROUNDING = 1e-6
-#: Characters that tables have for :attr:`Limit.what`.
+#: Largest length of :attr:`Limit.what`, which tables show.
 _LONGEST = 90
 _RELATIONS = {
     "replace-one": "replace-one: one data set has another value in the place of one record",
@@ -40,7 +40,7 @@ _REACH = {
 }
 
 
-#: Fields that make a promise; the others explain it, and may be said better one day.
+#: Fields of the promise; all other fields explain the promise, and their words may change.
 _PROMISED = (
     "unit", "relation", "holds_for", "epsilon", "epsilon_contents", "delta", "mu", "paper_claims",
     "events", "epsilon_each", "one_noise",
@@ -79,18 +79,18 @@ class Limit(msgspec.Struct, frozen=True):
             )
 
     def __str__(self) -> str:
-        """Say what is not protected, and why."""
+        """Return the limit and its explanation as a sentence."""
         named = f"{self.what[0].upper()}{self.what[1:]}"
         return f"{named}: {self.why}" if self.why else f"{named}."
 
 
 class View(msgspec.Struct, frozen=True):
-    """One kind of attacker, and the ε that holds against it.
+    """One kind of attacker, and the ε that holds against this attacker.
 
     Parameters
     ----------
     who
-        Who looks.
+        The attacker, in words.
     epsilon
         The ε of all that this attacker sees, at the δ of the claim.
     """
@@ -107,9 +107,9 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     unit
         The unit of privacy: the record in which neighbouring data sets differ.
     from_whom
-        The attacker, and what the attacker sees.
+        The attacker, and the attacker's view.
     relation
-        How neighbouring data sets differ.
+        The difference between neighbouring data sets.
     holds_for
         ``interactive``: the claim holds even if the system reacts to the changed record. ``fixed
         log``: only if all other records stay as they are. ``nothing``: no finite ε holds.
@@ -122,14 +122,14 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     delta
         The δ of ``epsilon`` and of ``epsilon_contents``.
     mu
-        The μ of Gaussian differential privacy that all events cost together, for contents. Infinite
-        if no finite μ holds. Encryption has no μ.
+        The μ of Gaussian differential privacy of all events together, for contents. Infinite if no
+        finite μ holds. Encryption has no μ.
     conditional_on
         Conditions of the claim, in short sentences.
     not_protected
-        What the claim does not protect.
+        Limits of the claim.
     paper_claims
-        The (ε, δ) that the paper states for this variant, if it states one.
+        The (ε, δ) that the paper states for this variant, if any.
     events
         The events that are charged. If each party has its own budget: the events of the least
         protected party.
@@ -137,24 +137,28 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         ε of the contents of each party's messages, if each party has its own budget.
         ``epsilon_contents`` is the largest of them.
     person
-        What all records of one person cost together, if persons have several and it is known how
-        many. It is the price of contents, as ``epsilon_contents`` is. Where ``unit`` is a
-        person at one party: what that person's records at all parties cost, if there are several.
+        The price of all records of one person together, if persons have several records and their
+        number is known. The price is for contents, as ``epsilon_contents`` is. Where ``unit`` is a
+        person at one party: the price of that person's records at all parties, if there are
+        several.
     views
-        The ε against each kind of attacker, where it depends on who looks. ``epsilon`` is for
+        The ε against each kind of attacker, where ε depends on the attacker. ``epsilon`` is for
         ``from_whom``.
     encrypted
-        What encryption protects, in a system that uses it. Encryption costs nothing and has no ε.
+        The protection by encryption, in a system that encrypts. Encryption costs nothing and has no
+        ε.
     one_noise
         True if one noise covers the sum of all parties, as in secure sums. Then records at several
-        parties cost as much as at one: their prices add up. False if each party has noise of its
-        own. All sums over parties, records, persons and ledgers go by it: see :meth:`several`.
+        parties cost as much as at one party: their prices add up. False if each party has noise of
+        its
+        own. All sums over parties, records, persons and ledgers use this field: see
+        :meth:`several`.
 
     Raises
     ------
     ClaimError
-        If ``unit`` is empty, an item of ``not_protected`` is not a :class:`Limit`, or less is
-        claimed than ``events`` cost: an ε of contents below theirs at ``delta``, or an ε of all
+        If ``unit`` is empty, an item of ``not_protected`` is not a :class:`Limit`, or the claim is
+        below the price of ``events``: an ε of contents below theirs at ``delta``, or an ε of all
         messages below that of contents.
     """
 
@@ -191,7 +195,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         self._claims_what_is_charged()
 
     def _claims_what_is_charged(self) -> None:
-        """Refuse a claim of less than the accountant charges."""
+        """Refuse a claim below the price that the accountant charges."""
         if math.isfinite(self.epsilon_contents) and not 0.0 <= self.delta < 1.0:
             raise ClaimError(f"PrivacyClaim.delta: given {self.delta}, allowed: 0 ≤ δ < 1")
         for name, least, why in (
@@ -207,7 +211,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
                 )
 
     def _charged_epsilon(self) -> float:
-        """Return ε of the events at δ; not asked for where none is claimed."""
+        """Return ε of the events at δ; 0 without events, or without a finite claim."""
         if not self.events or not math.isfinite(self.epsilon_contents):
             return 0.0
         return epsilon_of_events(self.events, self.delta)
@@ -225,15 +229,15 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         return self._promised() == other._promised()
 
     def _promised(self) -> tuple[object, ...]:
-        """Return what is promised. Of views that is ε; who looks are words."""
+        """Return the promised fields. Of views only ε is promised: attackers are words."""
         views = frozenset(view.epsilon for view in self.views)
         return (*(getattr(self, name) for name in _PROMISED), views)
 
     def several(self, counts: Sequence[int]) -> float:
-        """Return μ of records at several parties, with ``counts`` of them at each.
+        """Return μ of records at several parties, with ``counts`` records at each party.
 
-        A record is what ``mu`` is the price of: all that counts of a person at one party, where
-        persons are protected.
+        A record is the unit of ``mu``: where persons are protected, all counted records of a person
+        at one party.
 
         Examples
         --------
@@ -278,7 +282,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """A few words for each thing that is not protected."""
+        """The limits of the claim, a few words each."""
         return tuple(limit.what for limit in self.not_protected)
 
     @property
@@ -323,7 +327,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _charged(events: tuple[Event, ...]) -> list[str]:
-    """List every event with its price. Events that are alike are listed once."""
+    """List every event with its price. Equal events are listed once."""
     lines = []
     for event, count in Counter(events).items():
         price = "" if isinstance(event, Encrypted) else f": μ = {_number(mu(event))}"
@@ -333,10 +337,12 @@ def _charged(events: tuple[Event, ...]) -> list[str]:
 
 
 def _by_party(epsilons: tuple[float, ...]) -> list[str]:
-    """Sort parties by their ε, the least protected first."""
+    """List parties by their ε, the least protected first."""
     lines = []
     for epsilon in sorted(set(epsilons), reverse=True):
-        parties = ", ".join(str(i) for i, own in enumerate(epsilons) if own == epsilon)
+        parties = ", ".join(
+            str(i) for i, party_epsilon in enumerate(epsilons) if party_epsilon == epsilon
+        )
         lines.append(f"ε = {_number(epsilon)}: {parties}")
     return lines
 

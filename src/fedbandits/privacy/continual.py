@@ -41,12 +41,13 @@ from fedbandits._typing import Floats
 from fedbandits.privacy.gaussian import least_deviation
 from fedbandits.privacy.kernels import NONE, OPTIMAL, TOEPLITZ, TREE, release_deviation
 
-#: What users of the package find here; the rest is for the package itself.
+#: Names for users of the package; all other names are internal.
 __all__ = ["ContinualPlan", "calibrated", "noise_pattern", "toeplitz_coefficients"]
 
 Mechanism = Literal["none", "tree", "toeplitz", "optimal"]
 
-#: Up to so many releases Toeplitz norms are added up, 32 MB of them; beyond, they are computed.
+#: Largest number of releases for which Toeplitz norms are summed (32 MB); beyond, a formula is
+#: used.
 SUMMED = 1 << 22
 CODES: dict[Mechanism, int] = {
     "none": NONE,
@@ -69,7 +70,7 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         The standard deviation s of the entries of one draw where the pattern of a release is 1; see
         :func:`noise_pattern`.
     decay
-        For ``optimal``: how much the noise of a release counts, relative to the release before.
+        For ``optimal``: the weight of a release's noise, relative to the release before.
     """
 
     mechanism: Mechanism
@@ -105,10 +106,10 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.releases if self.mechanism in ("toeplitz", "optimal") else 0
 
     def coefficients(self) -> Floats:
-        """Return what :func:`.draw_weight` reads: c₀ … c_{n-1}, or the packed decoder; else empty.
+        """Return the numbers that :func:`.draw_weight` reads: c₀ … c_{n-1}, or the packed decoder.
 
-        Read-only for every mechanism. Kernels that take them would otherwise be compiled twice,
-        for arrays that may be changed and for those that may not.
+        The array is empty for other mechanisms, and read-only for every mechanism. Kernels would
+        otherwise be compiled twice: for writable and for read-only arrays.
         """
         if self.mechanism == "optimal":
             return packed_decoder(self.releases, self.decay)
@@ -117,9 +118,9 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     def sensitivity(self, releases: int | None = None) -> float:
         """Return the sensitivity of the draws' inputs to one record, as a multiple of its norm.
 
-        The largest column norm of the encoder over the first ``releases`` releases (all n by
-        default): √(1 + ⌊log₂ k⌋) for the tree, ‖c₀ … c_{k-1}‖₂ for Toeplitz, 1 for all releases
-        of the optimal mechanism.
+        The result is the largest column norm of the encoder over the first ``releases`` releases
+        (all n by default): √(1 + ⌊log₂ k⌋) for the tree, ‖c₀ … c_{k-1}‖₂ for Toeplitz, 1 for all
+        releases of the optimal mechanism.
         """
         k = self.releases if releases is None else releases
         if k <= 0:
@@ -135,7 +136,7 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     def mu(self, record_norm: float, releases: int | None = None) -> float:
         """Return μ of the first ``releases`` releases (by default all), for replace-one neighbours.
 
-        ``record_norm`` is what :func:`fedbandits.privacy.gaussian.record_sensitivity` returns.
+        ``record_norm`` is the result of :func:`fedbandits.privacy.gaussian.record_sensitivity`.
         """
         sensitivity = self.sensitivity(releases)
         if sensitivity == 0.0:
@@ -194,26 +195,26 @@ def toeplitz_coefficients(count: int) -> Floats:
     return np.concatenate([[1.0], np.cumprod(1.0 - 0.5 / k)])[:count]
 
 
-@functools.lru_cache(maxsize=2)  # of 10⁷ releases they take 80 MB
+@functools.lru_cache(maxsize=2)  # the coefficients of 10⁷ releases take 80 MB
 def _kept_coefficients(count: int) -> Floats:
-    """Return coefficients read-only: a party asks for them at every release."""
-    found = toeplitz_coefficients(count)
-    found.flags.writeable = False
-    return found
+    """Return read-only coefficients, kept because a party needs them at every release."""
+    coefficients = toeplitz_coefficients(count)
+    coefficients.flags.writeable = False
+    return coefficients
 
 
-@functools.lru_cache(maxsize=1024)  # whoever receives a release asks for its deviation
+@functools.lru_cache(maxsize=1024)  # every receiver of a release needs its deviation
 def _toeplitz_deviation(scale: float, k: int) -> float:
-    """Return the deviation of release k, which has the first k coefficients."""
+    """Return the deviation of release k, which combines the first k coefficients."""
     return float(release_deviation(TOEPLITZ, scale, toeplitz_coefficients(k), k))
 
 
 def _toeplitz_norm(count: int) -> float:
     """Return ‖c₀ … c_{count-1}‖₂, in bounded time and memory.
 
-    The squares' sum is Landau's constant G_{count-1}. Above :data:`SUMMED` it is taken from its
+    The squared norm is Landau's constant G_{count-1}. Above :data:`SUMMED` it is computed from the
     expansion (ln m + γ + 4 ln 2)/π + 11/(192 π m²), m = count - 1/4 (Watson 1930), and rounded up
-    by far more than what is left out, O(m⁻⁴).
+    by far more than the missing terms, O(m⁻⁴).
     """
     if count <= SUMMED:
         return float(_toeplitz_norms(1 << (count - 1).bit_length())[count - 1])
@@ -222,9 +223,9 @@ def _toeplitz_norm(count: int) -> float:
     return math.sqrt(landau / math.pi) * (1.0 + 1e-12)
 
 
-@functools.lru_cache(maxsize=32)  # lengths are powers of two: there are no more than that
+@functools.lru_cache(maxsize=32)  # lengths are powers of two, so 32 are enough
 def _toeplitz_norms(count: int) -> Floats:
-    """Return ‖c₀ … c_{k-1}‖₂ for k = 1 … count: a ledger asks for one a charge."""
+    """Return ‖c₀ … c_{k-1}‖₂ for k = 1 … count: a ledger needs a norm for every charge."""
     norms: Floats = np.sqrt(np.cumsum(toeplitz_coefficients(count) ** 2))
     return norms
 
@@ -232,10 +233,9 @@ def _toeplitz_norms(count: int) -> Floats:
 def noise_pattern(models: int, dimension: int, gram_noise: float = 1.0) -> Floats:
     """Return relative standard deviations of the entries of a packed statistic.
 
-    The shape is (models · d (d + 3) / 2,), where d is ``dimension``.
-
-    The entries of the moment Σ x y have 1. The noise of the Gram matrix is ρ (A + Aᵀ)/√2, with
-    ρ = ``gram_noise``: its entries have ρ off the diagonal, and √2 ρ on it.
+    The shape is (models · d (d + 3) / 2,), where d is ``dimension``. Entries of the moment Σ x y
+    have deviation 1. The noise of the Gram matrix is ρ (A + Aᵀ)/√2, with ρ = ``gram_noise``: its
+    entries have ρ off the diagonal, and √2 ρ on it.
     """
     rows, columns = np.triu_indices(dimension)
     gram = gram_noise * np.where(rows == columns, math.sqrt(2.0), 1.0)
@@ -245,16 +245,16 @@ def noise_pattern(models: int, dimension: int, gram_noise: float = 1.0) -> Float
 # ---------------------------------------------------------------- the optimal factorisation
 
 
-#: For more releases the problem takes longer than a plan should.
+#: Largest number of releases: for more, the optimisation takes too long.
 MOST_RELEASES = 40
-#: Entries of C are whole numbers of it. So they do not depend on how a machine rounds, and their
-#: differences are exact.
+#: Unit of the entries of C, which are whole multiples. So the entries do not depend on a machine's
+#: rounding, and their differences are exact.
 _GRID = 2.0**-40
 _STEPS = 200
-#: Least weight that the last release may have: beyond, too few digits are left.
+#: Least weight of the last release: below, too few digits are left.
 LEAST_WEIGHT = 1e-9
-#: Relative change of a multiplier at which the search ends. Noise is at its least there, so it is
-#: off by the square of this only.
+#: Relative change of a multiplier at which the search ends. Noise is at its minimum there, so noise
+#: is larger than the minimum only by the square of this change.
 _SETTLED = 1e-4
 
 
@@ -268,11 +268,11 @@ def encoder(releases: int, decay: float) -> Floats:
     gram = _least(decay ** (0.5 * np.arange(releases)[:, None]) * ones)
     # X = CᵀC with C lower triangular is a Cholesky factorisation read from the end.
     upper = np.linalg.cholesky(gram[::-1, ::-1]).T[::-1, ::-1]
-    found: Floats = np.rint(upper / _GRID) * _GRID
-    if found.min() < 0.0:  # late records are priced for columns without negative numbers
+    encoded: Floats = np.rint(upper / _GRID) * _GRID
+    if encoded.min() < 0.0:  # late records are priced for columns without negative numbers
         raise ValueError(f"no encoder for {releases} releases and decay {decay}")
-    found.flags.writeable = False
-    return found
+    encoded.flags.writeable = False
+    return encoded
 
 
 def _least(weighted: Floats) -> Floats:
@@ -280,9 +280,9 @@ def _least(weighted: Floats) -> Floats:
     multipliers = np.linalg.norm(weighted, axis=0)
     for _ in range(_STEPS):
         root, scales = _scaled_root(weighted, multipliers)
-        found = np.diag(root).copy()
-        settled = np.max(np.abs(found / multipliers - 1.0)) < _SETTLED
-        multipliers = found
+        updated = np.diag(root).copy()
+        settled = np.max(np.abs(updated / multipliers - 1.0)) < _SETTLED
+        multipliers = updated
         if settled:
             break
     root, scales = _scaled_root(weighted, multipliers)
@@ -293,7 +293,7 @@ def _least(weighted: Floats) -> Floats:
 
 
 def _scaled_root(weighted: Floats, multipliers: Floats) -> tuple[Floats, Floats]:
-    """Return (diag(v)^½ S diag(v)^½)^½ and v^½, from K: squaring would lose half the digits."""
+    """Return (diag(v)^½ S diag(v)^½)^½ and v^½, from K: squaring K would lose half the digits."""
     scales = np.sqrt(multipliers)
     _, values, vectors = np.linalg.svd(weighted * scales)
     return (vectors.T * values) @ vectors, scales
@@ -301,19 +301,19 @@ def _scaled_root(weighted: Floats, multipliers: Floats) -> tuple[Floats, Floats]
 
 @functools.lru_cache(maxsize=64)
 def differences(releases: int, decay: float) -> Floats:
-    """Return B⁻¹ = C A⁻¹, (n, n), exact: running sums times it are encoded batches."""
+    """Return B⁻¹ = C A⁻¹, (n, n), exact: this matrix turns running sums into encoded batches."""
     matrix = encoder(releases, decay)
-    found = matrix.copy()
-    found[:, :-1] -= matrix[:, 1:]
-    found.flags.writeable = False
-    return found
+    differenced = matrix.copy()
+    differenced[:, :-1] -= matrix[:, 1:]
+    differenced.flags.writeable = False
+    return differenced
 
 
 @functools.lru_cache(maxsize=64)
 def packed_decoder(releases: int, decay: float) -> Floats:
     """Return B, its rows on and below the diagonal one after the other, (n (n + 1) / 2,).
 
-    It is the inverse of :func:`differences`, by forward substitution with exact sums.
+    B is the inverse of :func:`differences`, by forward substitution with exact sums.
     """
     inverse = differences(releases, decay).tolist() if releases else []
     rows: list[list[float]] = []
@@ -321,13 +321,13 @@ def packed_decoder(releases: int, decay: float) -> Floats:
         given = inverse[k]
         row = [-math.fsum(given[i] * rows[i][j] for i in range(j, k)) / given[k] for j in range(k)]
         rows.append([*row, 1.0 / given[k]])
-    found = np.array([entry for row in rows for entry in row])
-    found.flags.writeable = False
-    return found
+    packed = np.array([entry for row in rows for entry in row])
+    packed.flags.writeable = False
+    return packed
 
 
 @functools.lru_cache(maxsize=64)
 def sensitivities(releases: int, decay: float) -> Floats:
     """Return the largest norm of a column of C over its first k rows, k = 1 … n, (n,)."""
-    found: Floats = np.sqrt(np.cumsum(encoder(releases, decay) ** 2, axis=0)).max(axis=1)
-    return found
+    norms: Floats = np.sqrt(np.cumsum(encoder(releases, decay) ** 2, axis=0)).max(axis=1)
+    return norms

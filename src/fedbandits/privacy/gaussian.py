@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable, Iterable
 
 _ITERATIONS = 200
-#: Share by which calibrated noise is larger than it must be in exact arithmetic: room for what
-#: rounding can add to a record's reach, which is proved in :mod:`fedbandits.privacy.rounding`.
+#: Share by which calibrated noise exceeds its value in exact arithmetic: room for the effect of
+#: rounding on a record's reach, which is proved in :mod:`fedbandits.privacy.rounding`.
 ROUNDING_MARGIN = 2.0**-16
 
 
@@ -28,16 +28,16 @@ def delta_of(epsilon: float, mu: float) -> float:
         return 0.0
     if math.isinf(mu):
         return 1.0
-    # e^ε Φ(·) in logarithms: e^ε alone overflows from ε ≈ 710 on.
+    # e^ε Φ(·) in logarithms: e^ε overflows from ε ≈ 710 on.
     second = math.exp(min(0.0, epsilon + float(log_ndtr(-epsilon / mu - mu / 2.0))))
     return max(0.0, float(ndtr(-epsilon / mu + mu / 2.0)) - second)
 
 
-@functools.lru_cache(maxsize=256)  # parties and audits ask for the same one again and again
+@functools.lru_cache(maxsize=256)  # parties and audits ask for the same budgets again
 def mu_of(epsilon: float, delta: float) -> float:
     """Return the largest μ such that μ-GDP implies (ε, δ)-DP, rounded down.
 
-    ``epsilon`` is ε > 0, and ``delta`` is δ with 0 < δ < 1; a ValueError refuses others.
+    ``epsilon`` is ε > 0, and ``delta`` is δ with 0 < δ < 1; a ValueError refuses other values.
     """
     _require(epsilon > 0.0 and math.isfinite(epsilon), f"epsilon must be positive, got {epsilon}")
     _require(0.0 < delta < 1.0, f"delta must lie strictly between 0 and 1, got {delta}")
@@ -61,9 +61,9 @@ def epsilon_of(mu: float, delta: float) -> float:
 
 
 def _turning_point(holds: Callable[[float], bool]) -> tuple[float, float]:
-    """Return neighbouring numbers, of which a condition holds of the first one alone.
+    """Return neighbouring floats: the largest at which a condition holds, and its successor.
 
-    It must hold of all smaller numbers, and of no larger one.
+    The condition must hold for all smaller numbers, and for no larger number.
     """
     low, high = 0.0, 1.0
     while holds(high):
@@ -88,8 +88,8 @@ def several(mus: Iterable[float], *, one_noise: bool) -> float:
     """Return μ of a change that is in the releases of several parties, at prices ``mus``.
 
     Parties with noise of their own make independent releases: √Σ μᵢ². Where ``one_noise`` covers
-    the sum of all parties, that sum moves by all changes at once: Σ μᵢ. That is exact where all
-    changes are of one direction and come at one time, and the most that they can cost.
+    the sum of all parties, the sum moves by all changes at once: Σ μᵢ. That price is an upper
+    bound, and exact where all changes have one direction and come at one time.
     """
     return math.fsum(mus) if one_noise else compose(mus)
 
@@ -147,14 +147,14 @@ def record_sensitivity(context_bound: float, reward_bound: float, gram_noise: fl
 
 
 def best_gram_noise(context_bound: float, reward_bound: float, parameter_bound: float) -> float:
-    """Return ρ with the least noise in what a linear estimate is off by, N θ* - h.
+    """Return ρ with the least noise in the error N θ* - h of a linear estimate.
 
     N is the noise of Σ x xᵀ, and h that of Σ x y. ``context_bound``, ``reward_bound`` and
-    ``parameter_bound`` are L, B and S. Across θ* the variance is (L²/ρ + ρ B²)² (1 + ρ² S²), for
-    ρ B ≤ L. In r = ρ² its derivative has the sign of 2 B² S² r² + B² r - L².
+    ``parameter_bound`` are L, B and S. Across θ* the variance is (L²/ρ + ρ B²)² (1 + ρ² S²), for ρ
+    B ≤ L. In r = ρ² its derivative has the sign of 2 B² S² r² + B² r - L².
     """
     reward, parameter = reward_bound / context_bound, parameter_bound
-    # The positive root, written without a difference of numbers that may be close.
+    # The positive root, without a difference of close numbers.
     root = math.sqrt(1.0 + 8.0 * (parameter / reward) ** 2)
     return math.sqrt(2.0 / (1.0 + root)) / reward
 

@@ -1,7 +1,7 @@
-"""Compiled code of privacy: what holds records to their bounds, and noise of running sums.
+"""Compiled code of privacy: checks of records against their bounds, and noise of running sums.
 
-Every price rests on what one record can be: ‖x‖ ≤ L and a reward in a known range, or good units
-among units among a capacity. All systems, in loops and in parties, call these functions.
+Every price rests on bounds of one record: ‖x‖ ≤ L and a reward in a known range, or good units
+among units within a capacity. All systems call these functions, in loops and in parties.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fedbandits._compile import allocation_free, compiled, fma, light
+from fedbandits._compile import allocation_free, compiled, fma, inlined, light
 from fedbandits._typing import Floats, Floats32, Ints
 
-#: What is wrong with a record.
+#: Faults of a record.
 NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, UNITS_IMPOSSIBLE = 0, 1, 2, 3, 9
-#: How likely honest noise is to exceed what a receiver holds a number to.
+#: Probability with which honest noise exceeds the limit that a receiver sets for a number.
 IMPROBABLE = 1e-12
-#: Share by which a context may be longer than its bound. A cast to float32 moves the norm of a unit
-#: vector by up to 2⁻²⁴; one that was normalised in float32, number by number, by 2⁻²⁰ with 768
-#: numbers. Prices have room for it (:mod:`fedbandits.privacy.rounding`).
+#: Share by which a context may exceed its bound. A cast to float32 moves the norm of a unit vector
+#: by up to 2⁻²⁴; normalising 768 numbers in float32 moves the norm by up to 2⁻²⁰. Prices have room
+#: for this share (:mod:`fedbandits.privacy.rounding`).
 CAST_ROOM = 2.0**-20
 #: Integer codes of the mechanisms, for compiled code.
 NONE, TREE, TOEPLITZ, OPTIMAL = 0, 1, 2, 3
-#: Honest noise is larger by chance alone with probability :data:`IMPROBABLE`.
+#: Deviations that honest noise exceeds with probability :data:`IMPROBABLE`.
 _IMPROBABLE_DEVIATIONS = -NormalDist().inv_cdf(IMPROBABLE / 2.0)
-#: Room for what rounding adds to a sum: that of two factors of a record, and as much again.
+#: Room for rounding in a sum: twice the room for two factors of a record.
 _ROUNDING_ROOM = 1.0 + 4.0 * CAST_ROOM
 
 #: Room for float32 in the square of a length.
@@ -47,17 +47,17 @@ def all_finite(features: Floats32) -> bool:
 def record_fault(
     context: Floats, reward: float, context_bound: float, lowest: float, highest: float, clip: bool
 ) -> tuple[int, float]:
-    """Hold a record to ‖x‖ ≤ L and lowest ≤ y ≤ highest; clip it in place when asked to.
+    """Check a record against ‖x‖ ≤ L and lowest ≤ y ≤ highest; with ``clip`` correct it in place.
 
-    A context may be longer by :data:`CAST_ROOM`, which float32 may have added.
+    A context may be longer by :data:`CAST_ROOM`, which a cast to float32 may have added.
 
-    Clipping makes a legal record of any: an entry or a reward that is not a number counts as 0, a
-    context without finite length keeps its infinite entries alone, cut to length L. A context that
-    is too long is scaled back into the ball of radius L, and the reward with it. Infinite rewards
-    are cut off like all that are too large.
+    Clipping makes every record legal. NaN counts as 0, in a context and as a reward. In a context
+    without finite length all finite entries become 0, and the rest is cut to length L. A context
+    that is too long is scaled back into the ball of radius L, and the reward with it. Rewards
+    outside the range, infinite ones too, move to the nearer end.
 
     ``context_bound`` is L; ``lowest`` and ``highest`` are -B and B, or a system's range of rewards.
-    Returns ``NO_FAULT``, or what is wrong, and the reward to use.
+    Returns ``NO_FAULT`` or the fault, and the reward to use.
     """
     square = 0.0
     for i in range(context.size):
@@ -70,7 +70,7 @@ def record_fault(
     if square > context_bound * context_bound * _SQUARE_ROOM:
         if not clip:
             return CONTEXT_TOO_LONG, reward
-        # A hair inside the ball, so that rounding cannot leave it outside.
+        # Slightly inside the ball, so that rounding cannot move the context outside.
         factor = context_bound * (1.0 - 1e-12) / math.sqrt(square)
         for i in range(context.size):
             context[i] *= factor
@@ -84,10 +84,10 @@ def record_fault(
 
 @allocation_free
 def _make_finite(context: Floats, bound: float) -> float:
-    """Make a vector one of finite length, in place, and return the square of its length.
+    """Give a vector a finite length, in place, and return the square of the length.
 
-    What is not a number becomes 0. A vector that is then still infinite, or too long to be
-    measured, becomes what remains of its direction, cut to the bound.
+    NaN entries become 0. A vector that is still infinite, or whose squared length overflows, is
+    replaced by the remainder of its direction, cut to the bound.
     """
     largest = square = 0.0
     for i in range(context.size):
@@ -112,7 +112,7 @@ def _make_finite(context: Floats, bound: float) -> float:
 
 @compiled
 def hold_contexts(contexts: Floats32, bound: float) -> None:
-    """Hold a whole decision set, (d, K), to ‖x‖ ≤ L, as :func:`record_fault` clips a context."""
+    """Cut every context of a decision set, (d, K), to ‖x‖ ≤ L, as :func:`record_fault` clips."""
     context = np.empty(contexts.shape[0])
     for k in range(contexts.shape[1]):
         for i in range(context.size):
@@ -124,7 +124,7 @@ def hold_contexts(contexts: Floats32, bound: float) -> None:
 
 @compiled
 def contexts_fault(contexts: Floats32, context_bound: float) -> int:
-    """Hold a whole decision set, (d, K), to ‖x‖ ≤ L."""
+    """Return the first fault of a decision set, (d, K), with the bound ‖x‖ ≤ L."""
     for k in range(contexts.shape[1]):
         square = 0.0
         for i in range(contexts.shape[0]):
@@ -138,7 +138,7 @@ def contexts_fault(contexts: Floats32, context_bound: float) -> int:
 
 @compiled
 def purchase_fault(units: Ints, good: Ints, capacity: Ints) -> int:
-    """Hold a purchase to 0 ≤ good units ≤ units ≤ capacity, producer by producer, (m,) each."""
+    """Check a purchase: 0 ≤ good units ≤ units ≤ capacity for each producer, (m,) each."""
     for i in range(units.size):
         if not 0 <= good[i] <= units[i] <= capacity[i]:
             return UNITS_IMPOSSIBLE
@@ -149,12 +149,12 @@ def purchase_fault(units: Ints, good: Ints, capacity: Ints) -> int:
 def any_implausible(
     values: Floats, each: Floats, records: float, scales: Floats, deviation: float
 ) -> bool:
-    """Tell whether a number is larger than records, and noise that is never so large, allow.
+    """Tell whether a released number exceeds the limit for its records and noise.
 
-    ``values`` (rows · size,) were released by somebody. One unit of records adds at most ``each``
-    (size,) to a row, and at most ``records`` units can be in it. Its noise has deviations
-    ``scales`` (size,) times ``deviation``. Gaussian noise is larger than what is allowed for it
-    with probability :data:`IMPROBABLE` a number. A value that is no number is implausible too.
+    ``values`` (rows · size,) were released by another party. One unit of records adds at most
+    ``each`` (size,) to a row, and a row holds at most ``records`` units. Its noise has deviations
+    ``scales`` (size,) times ``deviation``. Gaussian noise exceeds its part of the limit with
+    probability :data:`IMPROBABLE` for each number. NaN and infinity exceed the limit too.
     """
     for i in range(each.size):
         most = _ROUNDING_ROOM * records * each[i] + _IMPROBABLE_DEVIATIONS * deviation * scales[i]
@@ -167,9 +167,9 @@ def any_implausible(
 @light
 @compiled
 def draw_slot(mechanism: int, k: int) -> int:
-    """Return the slot that keeps the draw of release ``k`` (from 1), for the code ``mechanism``.
+    """Return the slot for the draw of release ``k`` (from 1), for the code ``mechanism``.
 
-    It replaces a draw that is not needed any more.
+    The draw replaces a draw that is no longer needed.
     """
     if mechanism == TREE:
         slot = 0
@@ -182,7 +182,7 @@ def draw_slot(mechanism: int, k: int) -> int:
 @light
 @compiled
 def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> float:
-    """Return the weight of the draw in ``slot`` at release ``k``; zero if it is not used.
+    """Return the weight of the draw in ``slot`` at release ``k``; zero if the draw is unused.
 
     ``mechanism`` is the code of the mechanism, and ``coefficients`` are those of its plan.
     """
@@ -231,7 +231,7 @@ def add_release_noise(
     ``mechanism`` is a code of :data:`CODES`, and ``coefficients`` are those of the plan, see
     :meth:`ContinualPlan.coefficients`. ``scale`` is the deviation s of one draw, where the pattern
     is 1. ``pattern`` (size,) has the deviations relative to s, see :func:`noise_pattern`. ``draws``
-    (slots, size) are the standard normals kept so far, that of step k included.
+    (slots, size) are the standard normals in use, including the draw of step k.
     """
     for slot in range(draws.shape[0]):
         weight = scale * draw_weight(mechanism, coefficients, k, slot)
@@ -240,30 +240,38 @@ def add_release_noise(
                 total[i] += weight * (pattern[i] * draws[slot, i])
 
 
+@inlined
+def _add_product(total: float, carried: float, weight: float, value: float) -> tuple[float, float]:
+    """Add ``weight`` · ``value`` to a sum and its carried error, as if in twice the precision.
+
+    This is a step of Dot2 (Ogita, Rump & Oishi 2005).
+    """
+    product = weight * value
+    lost = fma(weight, value, -product)
+    added = total + product
+    part = added - total
+    lost += (total - (added - part)) + (product - part)
+    return added, carried + lost
+
+
 @compiled
 def accurate_sum(weights: Floats, rows: Floats, out: Floats) -> None:
-    """Add Σ_j weights_j rows_j as if in twice the precision (Ogita, Rump & Oishi 2005, Dot2).
+    """Compute Σ_j weights_j rows_j into ``out`` as if in twice the precision, see Dot2 above.
 
-    Running sums are large and what is covered may be small: what rounding adds to a record must
-    stay within its margin. Extended precision would do, but not every machine has it.
+    Running sums are large, and encoded values may be small. The rounding of a record must stay
+    within its margin. Extended precision would be enough, but not every machine has it.
     """
     for i in range(out.size):
         total = carried = 0.0
         for j in range(weights.size):
-            product = weights[j] * rows[j, i]
-            lost = fma(weights[j], rows[j, i], -product)
-            added = total + product
-            part = added - total
-            lost += (total - (added - part)) + (product - part)
-            carried += lost
-            total = added
+            total, carried = _add_product(total, carried, weights[j], rows[j, i])
         out[i] = total + carried
 
 
 @light
 @allocation_free
 def own_weight(mechanism: int, coefficients: Floats, slot: int) -> float:
-    """Return B_jj, the weight of the draw in a slot at the release j that it was made for."""
+    """Return B_jj, the weight of a slot's draw at the release j for which it was drawn."""
     if mechanism == TREE:
         return 1.0
     return draw_weight(mechanism, coefficients, slot + 1, slot)
@@ -274,9 +282,9 @@ def own_weight(mechanism: int, coefficients: Floats, slot: int) -> float:
 def share_deviation(
     mechanism: int, scale: float, step: float, coefficients: Floats, relative: float, k: int
 ) -> float:
-    """Return the deviation of a new draw w of release k, in whole steps.
+    """Return the deviation of the new draw w of release k, in whole steps.
 
-    It is s |B_kk| / q times ``relative``, rounded up: s is ``scale``, q is ``step``.
+    The deviation is s |B_kk| / q times ``relative``, rounded up: s is ``scale``, q is ``step``.
     """
     unit = scale * own_weight(mechanism, coefficients, draw_slot(mechanism, k)) / step
     return float(math.ceil(unit * relative))
@@ -284,24 +292,18 @@ def share_deviation(
 
 @allocation_free
 def mixed_draws(mechanism: int, coefficients: Floats, draws: Floats, k: int, i: int) -> float:
-    """Return the earlier part of a share of noise, ⌊Σ_{j<k} (B_kj / B_jj) w_j⌉, for entry i.
+    """Return the earlier part of a share's noise, ⌊Σ_{j<k} (B_kj / B_jj) w_j⌉, for entry i.
 
-    ``draws`` (slots, size) are whole numbers. The sum is worked out as if in twice the precision
-    (Ogita, Rump & Oishi 2005, Dot2), and rounded once: it is the same on every machine.
+    ``draws`` (slots, size) are whole numbers. The sum is computed as if in twice the precision, and
+    rounded once: the result is the same on every machine.
     """
-    own, total, carried = draw_slot(mechanism, k), 0.0, 0.0
+    newest, total, carried = draw_slot(mechanism, k), 0.0, 0.0
     for slot in range(draws.shape[0]):
         weight = draw_weight(mechanism, coefficients, k, slot)
-        if slot == own or weight == 0.0:
+        if slot == newest or weight == 0.0:
             continue
         weight /= own_weight(mechanism, coefficients, slot)
-        product = weight * draws[slot, i]
-        lost = fma(weight, draws[slot, i], -product)
-        added = total + product
-        part = added - total
-        lost += (total - (added - part)) + (product - part)
-        carried += lost
-        total = added
+        total, carried = _add_product(total, carried, weight, draws[slot, i])
     return float(np.rint(total + carried))
 
 
@@ -312,15 +314,15 @@ def simulate_share(
 ) -> None:  # fmt: skip
     """Turn an exact running sum into a share, R + N in whole steps, in place: ``share`` (size,).
 
-    The row of ``draws`` (slots, size) for release k holds standard normals; they become the whole
-    numbers w. See :mod:`fedbandits.privacy.shares`.
+    The row of ``draws`` (slots, size) for release k holds standard normals, which are replaced by
+    the whole numbers w. See :mod:`fedbandits.privacy.shares`.
     """
-    own = draw_slot(mechanism, k)
+    newest = draw_slot(mechanism, k)
     for i in range(share.size):
         deviation = share_deviation(mechanism, scale, step, coefficients, pattern[i], k)
-        draws[own, i] = np.rint(deviation * draws[own, i])
+        draws[newest, i] = np.rint(deviation * draws[newest, i])
         mixed = mixed_draws(mechanism, coefficients, draws, k, i)
-        share[i] = (share[i] / step + mixed) + draws[own, i]
+        share[i] = (share[i] / step + mixed) + draws[newest, i]
 
 
 @allocation_free

@@ -1,20 +1,20 @@
-"""Checks that every number that parties release has its planned noise: exactly, in one run.
+"""Checks that every released number has its planned noise: exactly, in one run.
 
 All mechanisms here are linear in their noise. Sources of noise are injected, so a check can keep
-the draws ξ that a source gave. Then released - exact must be L ξ, to rounding, for one matrix L:
+the draws ξ of a source. Then released - exact must be L ξ, to rounding, for one matrix L:
 
-* L is that of the stated covariance: its Cholesky factor, or the one that a system states. Every
-  number of every party is compared with it. A number with 1% less noise shows in one run.
-* If numbers differ from that, L is fitted by least squares, over as many runs as it takes. Noise is
-  sound too if nothing is left of it, and L Lᵀ is the stated covariance.
+* L is that of the stated covariance: its Cholesky factor, or the factor that a system states. Every
+  number of every party is compared. A number with 1% less noise shows in one run.
+* If numbers differ, L is fitted by least squares, over as many runs as the fit needs. Noise is
+  sound
+  too if the fit leaves no residual, and L Lᵀ is the stated covariance.
 * No draw may be given twice: not for two releases, and not for two parties.
 
-So the noise has the planned distribution if draws are independent standard normals. Draws are held
-to that by χ²: all together, those of each number, and those of each step.
+So the noise has the planned distribution if draws are independent standard normals. Draws are
+tested by χ²: all together, the draws of each number, and the draws of each step.
 
-A party is given its source, so nothing of the party changes when the source is one that keeps its
-draws (:func:`kept`). Draws are kept in deviations: a sound source gives independent standard
-normals.
+A party is given its source, so nothing of the party changes when the source keeps its draws
+(:func:`kept`). Draws are kept in deviations: a sound source gives independent standard normals.
 """
 
 from __future__ import annotations
@@ -33,76 +33,78 @@ from fedbandits.privacy.auditing import Tick, scaled, unheard
 
 #: Probability with which draws of a sound source fail.
 ALARM = 1e-6
-#: Probability with which a source is overlooked whose deviation is as far off as a finding says.
+#: Probability with which the check overlooks a source that is as far off as a finding states.
 _OVERLOOKED = 1e-3
-#: Differences below it are those of floating point, and of the grid of secure noise.
+#: Smaller differences are due to floating point, and to the grid of secure noise.
 ROUNDING = 1e-6
-#: Runs that are compared number by number, in a check of the usual size.
+#: Number of runs for the comparison number by number, in a check of the usual size.
 _RUNS = 3
-#: Columns, as a multiple of the draws, from which a matrix of weights is fitted, and runs at most.
+#: Columns, as a multiple of the draws, for a fit of weights, and the largest number of runs.
 _COLUMNS, _MOST_RUNS = 1.5, 200
-#: Draws of a source itself, for each run that is wanted.
+#: Number of draws from the source itself, for each run.
 _SOURCE_DRAWS = 2**13
-#: Numbers that fail and are named.
+#: Largest number of named failures.
 _NAMED = 3
-#: Equal draws that chance may make: those of a sound source are whole numbers of a fine grid.
+#: Number of equal draws that chance may make: draws of a sound source are on a fine grid.
 _CHANCE = 1
 
 
 class NoisyRun(NamedTuple):
-    """The noise of one run, and the draws that sources gave for it."""
+    """The noise of one run, and the draws of its sources."""
 
-    #: (parties, rows, columns): noise in planned deviations, with NaN for what was not released. A
-    #: row is a release, or a kind of number in a release; columns are alike, and independent.
+    #: (parties, rows, columns): noise in planned deviations, with NaN for unreleased numbers. A row
+    #: is a release, or a kind of number in a release; columns are alike, and independent.
     noise: Floats
-    #: (parties, draws, columns): in the order in which they were asked for, with NaN where a party
-    #: asked for fewer than others.
+    #: (parties, draws, columns): in the order of requests, with NaN where a party made fewer
+    #: requests than others.
     draws: Floats
-    again: int = 0  # steps for which a source was asked more than once
+    again: int = 0  # number of repeated requests for a step
 
     @property
     def given(self) -> Floats:
-        """The draws, with zeros where none was asked for."""
+        """The draws, with zeros for missing draws."""
         return np.nan_to_num(self.draws)
 
 
 class NoisyNumbers(NamedTuple):
-    """Numbers that parties release, and the noise that is stated for each."""
+    """Released numbers of parties, and the stated noise of each number."""
 
-    looks_at: str  # which numbers they are, in words
+    looks_at: str  # description of the numbers
     shape: tuple[int, int, int]  # (parties, rows, columns)
-    planned: int  # how many numbers in all; more than the shape has where some are looked at
-    play: Callable[[int], NoisyRun]  # a run by its number; different ones are independent
-    name: Callable[[int, int, int], str]  # a number in words, by its party, row and column
-    #: (rows, rows): stated covariance of the noise in one column, in planned deviations: with ones
-    #: on its diagonal. None if only deviations are stated.
+    planned: int  # number of planned numbers; larger than the shape where only some are examined
+    play: Callable[
+        [int], NoisyRun
+    ]  # plays a run by its number; runs of different numbers are independent
+    name: Callable[[int, int, int], str]  # name of a number, by its party, row and column
+    #: (rows, rows): stated covariance of the noise in one column, in planned deviations, so with
+    #: ones on the diagonal. None if only deviations are stated.
     covariance: Floats | None = None
     #: (rows, draws): stated weights of the draws; by default the covariance's Cholesky factor.
     weights: Floats | None = None
     kinds: int = 1  # rows of a release, and draws of a step
-    #: What rounding to whole numbers may change, in planned deviations.
+    #: Largest effect of rounding to whole numbers, in planned deviations.
     rounding: float = 0.0
-    #: So many draws of the source itself, which no release has.
+    #: Draws a number of values from the source itself, which are in no release.
     source: Callable[[int], Floats] | None = None
 
 
 class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a check of noise."""
 
-    looks_at: str  # which numbers were checked, in words
-    numbers: int  # how many were checked
-    planned: int  # how many there are
-    runs: int  # how often they were released
-    missing: int  # how many have less noise than planned
-    excessive: int  # how many have more
-    foreign: int = 0  # how many have noise that the draws for them do not make
-    unreleased: int = 0  # not released in every run; what decides about that is not noise
+    looks_at: str  # description of the checked numbers
+    numbers: int  # number of checked numbers
+    planned: int  # number of planned numbers
+    runs: int  # number of runs
+    missing: int  # numbers with less noise than planned
+    excessive: int  # numbers with more noise than planned
+    foreign: int = 0  # numbers with noise that is not made of their draws
+    unreleased: int = 0  # numbers that only some runs release: data decide about their release
     shared: int = 0  # pairs of releases whose noise is correlated otherwise than stated
-    again: int = 0  # draws that were given more than once
-    draws: int = 0  # how many draws were held to the deviation 1
-    uneven: int = 0  # groups of them that fail: all, those of a number, or those of a step
-    deployed: bool = False  # whether their source is that of a deployment
-    named: tuple[str, ...]  # some of what is wrong, and how much noise there is
+    again: int = 0  # repeated draws
+    draws: int = 0  # number of draws that were tested for deviation 1
+    uneven: int = 0  # groups of draws that fail: all draws, those of a number, or those of a step
+    deployed: bool = False  # whether the source is that of a deployment
+    named: tuple[str, ...]  # some failures, and how much noise there is
     alarm: float  # probability with which draws of a sound source fail
 
     @property
@@ -112,7 +114,7 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bare(self) -> bool:
-        """True if noise is missing or shared, or numbers leave in some runs alone."""
+        """True if noise is missing or shared, or numbers leave in some runs only."""
         return bool(
             self.missing or self.foreign or self.unreleased or self.shared or self.again
             or self.uneven
@@ -120,7 +122,7 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shows(self) -> float:
-        """A source whose deviation is this share of 1, or less, is hardly overlooked."""
+        """The largest deviation below 1 of a source that the check hardly overlooks."""
         low, _ = _limits(np.array(self.draws), self.alarm / 6.0)
         return math.sqrt(
             float(low) / (2.0 * gammaincinv(0.5 * max(1, self.draws), 1.0 - _OVERLOOKED))
@@ -132,8 +134,8 @@ def check_noise(
 ) -> NoiseFinding:
     """Compare the noise of all numbers with the stated noise.
 
-    ``alarm`` is the probability with which draws of a sound source fail; nothing else is left to
-    chance. There are ``scale`` times as many runs as usual, but at least one.
+    ``alarm`` is the probability with which draws of a sound source fail; all other tests are exact.
+    The number of runs is ``scale`` times the usual number, but at least 1.
     """
     wanted, runs = scaled(_RUNS, scale, 1), list[NoisyRun]()
     for run in range(wanted):
@@ -169,13 +171,13 @@ def check_noise(
 
 
 class _Wrong(NamedTuple):
-    """Numbers that are not as stated, (parties, rows, columns) each."""
+    """Numbers whose noise differs from the stated noise, (parties, rows, columns) each."""
 
     missing: Bools
     excessive: Bools
     foreign: Bools
     unreleased: Bools
-    ratio: Floats  # noise, as a multiple of what is stated
+    ratio: Floats  # noise, as a multiple of the stated noise
 
     @property
     def any(self) -> Bools:
@@ -183,66 +185,66 @@ class _Wrong(NamedTuple):
 
 
 def _without_noise(wrong: _Wrong) -> _Wrong:
-    """Leave only numbers that have no noise at all: no weights explain these."""
+    """Keep only numbers without any noise: no weights explain these."""
     nothing, none = np.zeros_like(wrong.missing), wrong.missing & (wrong.ratio == 0.0)
     return wrong._replace(missing=none, excessive=nothing, foreign=nothing, unreleased=nothing)
 
 
 def _compared(numbers: NoisyNumbers, runs: list[NoisyRun]) -> _Wrong:
-    """Compare each number with the weights that are stated, or with a deviation alone.
+    """Compare each number with the stated weights, or with a deviation alone.
 
-    A number that is as stated but for a factor has less noise, or more. Other noise is foreign.
+    Noise that is a multiple of the stated noise is missing or excessive. Other noise is foreign.
     """
-    found = np.stack([run.noise for run in runs])
-    unreleased = np.asarray(np.isnan(found).any(axis=0), dtype=np.bool_)
-    found = np.where(np.isnan(found), 0.0, found)
+    noise = np.stack([run.noise for run in runs])
+    unreleased = np.asarray(np.isnan(noise).any(axis=0), dtype=np.bool_)
+    noise = np.where(np.isnan(noise), 0.0, noise)
     planned = np.stack([_planned(numbers, run) for run in runs])
     norm = np.maximum((planned**2).sum(axis=0), np.finfo(np.float64).tiny)
-    ratio = (found * planned).sum(axis=0) / norm
+    ratio = (noise * planned).sum(axis=0) / norm
     near = (ROUNDING + numbers.rounding) * (1.0 + np.abs(planned).max(axis=0))
-    off = np.abs(found - planned).max(axis=0) > near
-    foreign = np.abs(found - ratio * planned).max(axis=0) > near
-    # Noise that is exactly none is missing, also where draws are none.
-    bare = (np.abs(found).max(axis=0) == 0.0) | (off & ~foreign & (ratio < 1.0))
+    off = np.abs(noise - planned).max(axis=0) > near
+    foreign = np.abs(noise - ratio * planned).max(axis=0) > near
+    # Zero noise is missing noise, also where all draws are zero.
+    bare = (np.abs(noise).max(axis=0) == 0.0) | (off & ~foreign & (ratio < 1.0))
     bare &= ~unreleased
     excessive = off & ~foreign & ~bare & ~unreleased
-    ratio = np.where(foreign, np.sqrt((found**2).sum(axis=0) / norm), ratio)
+    ratio = np.where(foreign, np.sqrt((noise**2).sum(axis=0) / norm), ratio)
     return _Wrong(bare, excessive, off & foreign & ~bare & ~unreleased, unreleased, ratio)
 
 
 def _planned(numbers: NoisyNumbers, run: NoisyRun) -> Floats:
-    """Return the noise that the draws of a run make, (parties, rows, columns)."""
+    """Return the noise that the draws of a run should make, (parties, rows, columns)."""
     weights, (parties, rows, columns) = _weights(numbers), numbers.shape
     used = min(weights.shape[1], run.draws.shape[1])
-    made = np.zeros((parties, rows, columns))
+    planned = np.zeros((parties, rows, columns))
     if used:
-        made = np.matmul(weights[:, :used], run.given[:, :used])
-    return made
+        planned = np.matmul(weights[:, :used], run.given[:, :used])
+    return planned
 
 
 def _weights(numbers: NoisyNumbers) -> Floats:
-    """Return the stated weights of draws, (rows, draws); each row has the length 1."""
+    """Return the stated weights of draws, (rows, draws); each row has length 1."""
     rows = numbers.shape[1]
     if numbers.weights is not None:
-        found = numbers.weights
+        weights = numbers.weights
     elif numbers.covariance is not None:
-        found = np.asarray(np.linalg.cholesky(numbers.covariance), dtype=np.float64)
+        weights = np.asarray(np.linalg.cholesky(numbers.covariance), dtype=np.float64)
     else:
         return np.eye(rows)
-    lengths: Floats = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.asarray(found / lengths, dtype=np.float64)
+    lengths: Floats = np.linalg.norm(weights, axis=1, keepdims=True)
+    return np.asarray(weights / lengths, dtype=np.float64)
 
 
 # ---------------------------------------------------------------- fitted weights
 
 
 class _Fit(NamedTuple):
-    wrong: bool  # whether noise is not that of any weights, or of others than stated
+    wrong: bool  # whether no weights explain the noise, or other weights than stated
     shared: list[tuple[int, int, float]]  # pairs of rows, and their correlation
 
 
 def _enough(numbers: NoisyNumbers, runs: list[NoisyRun]) -> list[NoisyRun]:
-    """Play so many runs that weights can be fitted."""
+    """Play enough runs for a fit of weights."""
     draws, columns = runs[0].draws.shape[1], numbers.shape[0] * numbers.shape[2]
     count = min(_MOST_RUNS, math.ceil((_COLUMNS * draws + 4) / columns))
     return [*runs, *(numbers.play(run) for run in range(len(runs), count))]
@@ -251,32 +253,32 @@ def _enough(numbers: NoisyNumbers, runs: list[NoisyRun]) -> list[NoisyRun]:
 def _fitted(numbers: NoisyNumbers, runs: list[NoisyRun]) -> _Fit:
     """Fit weights by least squares, the same for all columns of all parties."""
     rows = numbers.shape[1]
-    made = np.concatenate([_columns_of(run.noise, rows) for run in runs], axis=1)
+    noise = np.concatenate([_columns_of(run.noise, rows) for run in runs], axis=1)
     count = max(run.draws.shape[1] for run in runs)
     drawn = np.concatenate([_columns_of(run.given, count) for run in runs], axis=1)
-    weights, *_ = np.linalg.lstsq(drawn.T, made.T, rcond=None)
-    left = float(np.abs(made - weights.T @ drawn).max())
+    weights, *_ = np.linalg.lstsq(drawn.T, noise.T, rcond=None)
+    left = float(np.abs(noise - weights.T @ drawn).max())
     covariance = weights.T @ weights
     stated = _weights(numbers)
     stated = stated @ stated.T
     off = np.abs(covariance - stated)
     near, unknown = ROUNDING + numbers.rounding, numbers.covariance is None
     if unknown and numbers.weights is None:
-        off = np.diag(np.diag(off))  # nobody has said what releases have in common
+        off = np.diag(np.diag(off))  # no covariance between releases is stated
         stated = covariance
-    if left > near * (1.0 + float(np.abs(made).max())):
-        return _Fit(True, [])  # number by number it shows which ones
+    if left > near * (1.0 + float(np.abs(noise).max())):
+        return _Fit(True, [])  # the comparison number by number names the numbers
     deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
     correlation = covariance / np.outer(deviation, deviation)
     apart = np.abs(correlation - stated / np.sqrt(np.outer(np.diag(stated), np.diag(stated))))
-    there = np.diag(covariance) > near  # what has no noise shares none
-    apart *= np.outer(there, there)
+    noisy = np.diag(covariance) > near  # a number without noise shares none
+    apart *= np.outer(noisy, noisy)
     pairs = [] if unknown else np.argwhere(np.triu(apart, 1) > near).tolist()
     return _Fit(bool(off.max() > near), [(i, j, float(correlation[i, j])) for i, j in pairs])
 
 
 def _columns_of(values: Floats, rows: int) -> Floats:
-    """Return values (parties, rows, columns) as (rows, parties · columns); zeros are missing."""
+    """Return values (parties, rows, columns) as (rows, parties · columns), padded with zeros."""
     parties, given, columns = values.shape
     whole = np.zeros((parties, rows, columns))
     whole[:, :given] = values
@@ -287,12 +289,12 @@ def _columns_of(values: Floats, rows: int) -> Floats:
 
 
 class _Draws(NamedTuple):
-    every: Floats  # (n,): all that were given
-    groups: list[tuple[str, Floats]]  # words, and draws (…, n) of which each row is held to χ²
+    every: Floats  # (n,): all draws
+    groups: list[tuple[str, Floats]]  # a name, and draws (…, n) of which each row is tested by χ²
 
 
 def _draws_of(numbers: NoisyNumbers, runs: list[NoisyRun], wanted: int) -> _Draws:
-    """Return all draws, with more of the source itself, and those of each number and step."""
+    """Return all draws, further draws of the source itself, and groups by number and step."""
     size = min(run.draws.shape[1] for run in runs)
     stacked = np.stack([run.draws[:, :size] for run in runs])  # (runs, parties, draws, columns)
     shape = len(runs), numbers.shape[0], size // numbers.kinds, numbers.kinds, numbers.shape[2]
@@ -310,13 +312,13 @@ def _draws_of(numbers: NoisyNumbers, runs: list[NoisyRun], wanted: int) -> _Draw
 
 
 def _as_rows(values: Floats, kept: tuple[int, ...]) -> Floats:
-    """Return values with the axes ``kept`` as rows, and all else in a row."""
+    """Return values with the axes ``kept`` as rows, and all other axes as columns."""
     moved = np.moveaxis(values, kept, range(len(kept)))
     return moved.reshape(math.prod(moved.shape[: len(kept)]), -1)
 
 
 def _uneven(draws: _Draws, alarm: float) -> tuple[str, ...]:
-    """Name groups of draws whose sum of squares is too small or too large to be by chance."""
+    """Name groups of draws whose sum of squares is too small or too large for chance."""
     return tuple(_outside(draws, alarm / len(draws.groups)))
 
 
@@ -333,7 +335,7 @@ def _outside(draws: _Draws, alarm: float) -> Iterator[str]:
 def _limits(counts: Ints, share: float) -> tuple[Floats, Floats]:
     """Return sums of squares that are too small, and too large, each with chance ``share``.
 
-    ``counts`` says of how many draws; so many sums are returned.
+    ``counts`` has the number of draws in each sum.
     """
     half = 0.5 * np.maximum(1, counts)
     return 2.0 * gammaincinv(half, share), 2.0 * gammainccinv(half, share)
@@ -360,10 +362,10 @@ def _named(numbers: NoisyNumbers, wrong: _Wrong, place: list[int]) -> str:
     return f"{numbers.name(*place)}: {what}"
 
 
-def _pair(numbers: NoisyNumbers, one: int, other: int, much: float) -> str:
-    """Return which two rows are correlated otherwise than stated, in words."""
-    names = numbers.name(0, one, 0), numbers.name(0, other, 0)
-    return f"{names[0]}, and {names[1]}: correlation {much:.2g}"
+def _pair(numbers: NoisyNumbers, row: int, other_row: int, correlation: float) -> str:
+    """Name two rows that are correlated otherwise than stated, with their correlation."""
+    names = numbers.name(0, row, 0), numbers.name(0, other_row, 0)
+    return f"{names[0]}, and {names[1]}: correlation {correlation:.2g}"
 
 
 # ---------------------------------------------------------------- sources that keep their draws
@@ -375,7 +377,7 @@ class KeptNoise:
     Attributes
     ----------
     given
-        By the name of each step, in order: the draws of each request, (n,) each, in deviations.
+        The draws of each request, (n,) each, in deviations and in order, by the name of the step.
     """
 
     def __init__(self) -> None:
@@ -383,23 +385,23 @@ class KeptNoise:
 
     @property
     def again(self) -> int:
-        """Number of requests for a step that had been asked for."""
+        """Number of repeated requests for a step."""
         return sum(len(asked) - 1 for asked in self.given.values())
 
     def draws(self, size: int) -> Floats:
-        """Return the draws by step, (steps, size); a step that has fewer is filled with NaN."""
-        found = np.full((len(self.given), size), np.nan)
-        for row, (_, asked) in zip(found, sorted(self.given.items()), strict=True):
+        """Return the draws by step, (steps, size); a step with fewer draws is padded with NaN."""
+        draws = np.full((len(self.given), size), np.nan)
+        for row, (_, asked) in zip(draws, sorted(self.given.items()), strict=True):
             used = asked[0][:size]
             row[: used.size] = used
-        return found
+        return draws
 
     def _keep(self, name: tuple[int, ...], draws: Floats) -> None:
         self.given[name].append(np.array(draws, dtype=np.float64).reshape(-1))
 
 
 class KeptSimulated(KeptNoise):
-    """Keeps the draws of a simulated source."""
+    """A simulated source that keeps its draws."""
 
     def __init__(self, source: Any) -> None:
         super().__init__()
@@ -413,7 +415,7 @@ class KeptSimulated(KeptNoise):
 
 
 class KeptSecure(KeptNoise):
-    """Keeps the noise that a source adds to values, with the methods of :class:`.SecureNoise`."""
+    """A source that keeps the noise it adds, with the methods of :class:`.SecureNoise`."""
 
     def __init__(self, source: Any) -> None:
         super().__init__()
@@ -441,5 +443,5 @@ class KeptSecure(KeptNoise):
 
 
 def kept(source: Any) -> KeptNoise:
-    """Return a source of the same kind that keeps the draws of ``source``."""
+    """Return a source of the same kind as ``source`` that keeps the draws."""
     return KeptSecure(source) if hasattr(source, "cover") else KeptSimulated(source)

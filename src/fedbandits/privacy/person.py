@@ -3,7 +3,7 @@
 A party's releases are one Gaussian mechanism: n records of a person are n steps apart, so they cost
 n times μ. Where parties draw their noise independently, their releases compose: n records at each
 of several parties cost √(Σ n²) times μ. Where one noise covers a sum over all parties, n is the
-number of records in that sum: there they add up again. Which of the two holds, a claim says:
+number of records in the sum, and their prices add up. The claim states which case holds:
 :attr:`.claims.PrivacyClaim.one_noise`.
 """
 
@@ -34,13 +34,13 @@ _WHERE: dict[Places, str] = {
 
 
 class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
-    """The price of a person, who has several records.
+    """The price of a person with several records.
 
-    ``counted`` says what kind of number ``visits`` is. ``on average``: some persons have more.
-    ``at most``: nobody is expected to have more. ``to all parties``: as many count at all parties
-    together, each of which protects persons by itself. ``exactly``: they were counted. ``places``
-    says where the visits were. ``any parties``: that is not known, so they have the price of visits
-    to as few parties as can be. Less than 1 visit raises ClaimError.
+    ``counted`` is the kind of the number ``visits``. ``on average``: some persons have more. ``at
+    most``: no person is expected to have more. ``to all parties``: as many count at all parties
+    together, each of which protects persons by itself. ``exactly``: the visits were counted.
+    ``places`` names the parties of the visits. ``any parties``: the parties are not known, so the
+    price is that of visits to as few parties as possible. Less than 1 visit raises ClaimError.
 
     Examples
     --------
@@ -48,9 +48,9 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
     ε = 1.132 at δ = 1e-05 for a person with 3 visits (the mean: some have more)
     """
 
-    visits: int  # how many records that person has
-    mu: float  # Gaussian differential privacy of all of them together
-    epsilon: float  # what they cost together at ``delta``
+    visits: int  # number of that person's records
+    mu: float  # Gaussian differential privacy of all records together
+    epsilon: float  # price of all records together at ``delta``
     delta: float
     counted: Counted = "on average"
     places: Places = "one party"
@@ -60,7 +60,7 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
             raise ClaimError(f"PersonCost.visits: given {self.visits}, allowed: 1 or more")
 
     def __str__(self) -> str:
-        """Say the price in one line."""
+        """Return the price in one line."""
         price = f"ε = {self.shown} at δ = {self.delta:g}"
         return f"{price} for a person with {self.counted_visits} ({_SOME[self.counted]})"
 
@@ -86,13 +86,14 @@ def person_cost(
     one_noise: bool = False,
     places: Places = "one party",
 ) -> PersonCost:
-    """Return what ``visits`` records of one person cost, if one record costs ``mu``.
+    """Return the price of ``visits`` records of one person, where one record costs ``mu``.
 
     Neighbours that differ in k records are k steps apart, so k records cost k times μ. A fraction
-    of a visit counts as one more. ε is stated at ``delta``.
+    of a visit counts as one more visit. ε is stated at ``delta``.
 
-    With ``squares``, records are at several parties. It is Σ n², with n records at each party, and
-    they cost its root times μ, unless ``one_noise`` covers all parties.
+    ``squares`` is Σ n², with n records at each of several parties. They cost its root times μ,
+    unless ``one_noise`` covers all parties. ``counted`` and ``places`` are fields of
+    :class:`PersonCost`.
     """
     count = max(1, math.ceil(visits))
     together = count * mu if one_noise or squares is None else math.sqrt(squares) * mu
@@ -120,12 +121,14 @@ def cost_at_parties(
     delta
         The δ at which ε is stated.
     one_noise
-        Whether one noise covers the sum of all parties, as the field of the claim says.
+        Whether one noise covers the sum of all parties, as in the field of the claim.
 
     Returns
     -------
     PersonCost
-        μ √(Σ n²) where each party has noise of its own, μ Σ n where one noise covers all; its ε.
+        The price μ √(Σ n²) where each party has noise of its own, or μ Σ n where one noise covers
+        all
+        parties, and the ε of that price.
 
     Examples
     --------

@@ -1,14 +1,14 @@
-"""Exact checks of a protocol against its claim: each is played once, and no attack is needed.
+"""Exact checks of a protocol against its claim: each check is played once, without an attack.
 
-A claim rests on more than noise: on masks that hide single releases, on sums that are never of too
-few, on visits that count up to a number, on draws that no other process makes. Each either holds
-or does not.
+A claim rests on more than noise: on masks that hide single releases, on sums of never too few
+parties, on a limit of counted visits, on draws that no other process makes. Each either holds or
+does not.
 
-The check of draws is here: noise must not be foreseen. Runs in one process differ even if a
-generator stands behind them that was seeded once. So noise is drawn in new processes that begin
-alike, and in forked ones that begin with all that their parent had. In each process there are a
-second source, as of another party, and a copy of the first. No number may come twice: a chance of
-2⁻³⁰ for all of them together.
+Two checks are in this module. A person's visits must count up to the number that is charged, and no
+further. And noise must be unpredictable. Two runs in one process differ even with a generator that
+was seeded once. So noise is drawn in new processes that begin alike, and in forked processes that
+begin with all memory of their parent. Each process has a second source, as for another party, and a
+copy of the first source. No number may come twice: the chance is 2⁻³⁰ for all numbers together.
 """
 
 from __future__ import annotations
@@ -21,14 +21,20 @@ import pathlib
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from fedbandits._typing import Floats
 from fedbandits.errors import BackendError
 from fedbandits.privacy.auditing import Tick
 from fedbandits.privacy.secure_noise import SecureNoise
+
+#: Visits that are charged for and played, at most, and how many more there are.
+MOST_VISITS, MORE_VISITS = 60, 3
+#: Records are rounded to a grid.
+_ROUNDED = 1e-6
 
 
 class ProtocolFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +43,7 @@ class ProtocolFinding(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     looks_at
-        The behaviour and the claim that were compared, in words.
+        Description of the compared behaviour and claim.
     found
         The result, in words.
     wrong
@@ -60,9 +66,10 @@ class ProtocolCheck(NamedTuple):
     Parameters
     ----------
     looks_at
-        The behaviour and the claim to compare, in words.
+        Description of the compared behaviour and claim.
     play
-        Plays the check; returns ``found`` and ``wrong`` of :class:`ProtocolFinding`.
+        A function that plays the check; returns ``found`` and ``wrong`` of
+        :class:`ProtocolFinding`.
     """
 
     looks_at: str
@@ -79,9 +86,9 @@ def check_protocol(check: ProtocolCheck, tick: Tick) -> ProtocolFinding:
 # ---------------------------------------------------------------- noise of processes
 
 
-#: New processes, forked ones of each, and numbers that each process draws of a kind.
+#: Numbers of new processes, of forks of each process, and of draws of each kind.
 _PROCESSES, _FORKS, _DRAWS = 2, 2, 4
-#: Deviation of the whole noise that is drawn.
+#: Deviation of the drawn whole noise.
 _DEVIATION = 2.0**40
 _SECONDS = 60.0
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
@@ -92,19 +99,20 @@ def process_check() -> ProtocolCheck:
     return ProtocolCheck("noise of new and of forked processes, against one another", _compared)
 
 
-@functools.cache  # it is the same noise for all systems
+@functools.cache  # the noise does not depend on the system
 def _compared() -> tuple[str, tuple[str, ...]]:
-    drawn = [each for _ in range(_PROCESSES) for each in _of_new_process()]
-    wrong = [f"{one} draws a number twice" for one, mine in drawn if len(mine) < 2 * _DRAWS]
+    drawn = [source for _ in range(_PROCESSES) for source in _of_new_process()]
+    wrong = [f"{name} draws a number twice" for name, numbers in drawn if len(numbers) < 2 * _DRAWS]
     wrong += [
-        f"{one} and {other} draw the same noise"
-        for (one, mine), (other, yours) in itertools.combinations(drawn, 2) if mine & yours
-    ]  # fmt: skip
+        f"{name} and {other_name} draw the same noise"
+        for (name, numbers), (other_name, other_numbers) in itertools.combinations(drawn, 2)
+        if numbers & other_numbers
+    ]
     return f"{len(drawn)} sources of processes draw no number twice", tuple(dict.fromkeys(wrong))
 
 
 def _of_new_process() -> list[tuple[str, frozenset[str]]]:
-    """Return the draws of a new process and of its forks, by the name of the source."""
+    """Return the draws of a new process and of its forks, with the names of their sources."""
     paths = [str(_PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
     command = [sys.executable, "-c", f"from {__name__} import print_draws; print_draws()"]
     try:
@@ -120,7 +128,7 @@ def _of_new_process() -> list[tuple[str, frozenset[str]]]:
 
 
 def print_draws() -> None:
-    """Print the draws of this process, of forks of it, of a copy and of a second source."""
+    """Print the draws of this process, of its forks, of a copy and of a second source."""
     noise = SecureNoise()
     noise.draw_ahead(_DRAWS)
     noise.draw_whole_ahead(np.full(_DRAWS, _DEVIATION))
@@ -140,3 +148,53 @@ def _print_draws(source: str, noise: SecureNoise) -> None:
     nothing = np.zeros(_DRAWS)
     drawn = *noise.cover(1, nothing), *noise.cover_whole(1, nothing, np.full(_DRAWS, _DEVIATION))
     print(f"{source}: {' '.join(float(number).hex() for number in drawn)}", flush=True)
+
+
+# ---------------------------------------------------------------- visits of a person
+
+
+class Visited(NamedTuple):
+    """A party to which one person comes again and again.
+
+    Parameters
+    ----------
+    party
+        The party.
+    released
+        Returns the sum that the party releases, without noise, (size,).
+    comes
+        Lets the person come, from the number of the visit, from 1, and returns the record of the
+        visit, (size,).
+    """
+
+    party: Any
+    released: Callable[[], Floats]
+    comes: Callable[[int], Floats]
+
+
+def visits_check(who: str, most: int, begin: Callable[[], Visited]) -> ProtocolCheck:
+    """Return a check that the first ``most`` visits of a person count, and no more.
+
+    The person comes more often than is charged for, one visit after the other. Each of the first k
+    visits must move what is released by its own record, and no later visit by anything: also not
+    once the party has gone on from its saved state. ``who`` is the party in words; ``begin`` makes
+    the party.
+    """
+    looks_at = f"a person who comes {most + MORE_VISITS} times to {who}, of which {most} count"
+    return ProtocolCheck(looks_at, lambda: _counted(most, begin()))
+
+
+def _counted(most: int, visited: Visited) -> tuple[str, tuple[str, ...]]:
+    moved, wrong = list[bool](), list[str]()
+    for visit in range(1, most + MORE_VISITS + 1):
+        if visit == most + MORE_VISITS:
+            visited.party.load(visited.party.dump())  # visits that counted are kept
+        before = visited.released().copy()
+        record = visited.comes(visit)
+        change = visited.released() - before
+        moved.append(bool(change.any()))
+        if moved[-1] and np.abs(change - record).max() > _ROUNDED * np.abs(record).max():
+            wrong.append(f"visit {visit} moves what is released by more than its record")
+    if moved != [visit <= most for visit in range(1, len(moved) + 1)]:
+        wrong.append(f"{sum(moved)} of {len(moved)} visits count, {most} are charged for")
+    return f"{sum(moved)} of {len(moved)} visits of a person count", tuple(wrong)

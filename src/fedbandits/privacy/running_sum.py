@@ -2,12 +2,12 @@
 
 *Simulated* noise is added to the sum: release k is x_k + Σ_j w_kj ξ_j, as in the compiled loops.
 
-*Secure* noise is added before anything else is computed. A = B·E is the matrix that makes running
-sums of batches, and the mechanism is B (E q + ξ). At step k the party encodes its batches as (E
-q)_k. The noise source rounds this to a grid and adds noise; the result y is called covered. The
-party releases Σ_j w_kj y_j. In exact arithmetic this is the same release as above. In floating
-point, everything after the covered values is post-processing of private values. Sums are exact.
-Encoding and the grid round values, and calibrated noise has a margin for this
+*Secure* noise is added before any other computation. A = B·E is the matrix that makes running sums
+of batches, and the mechanism is B (E q + ξ). At step k the party encodes its batches as (E q)_k.
+The noise source rounds this value to a grid and adds noise; the result y is called covered. The
+party releases Σ_j w_kj y_j. In exact arithmetic this release equals the simulated release. In
+floating point, everything after the covered values is post-processing of private values. Sums are
+exact. Encoding and the grid round values, and calibrated noise has a margin for this
 (:mod:`fedbandits.privacy.rounding`). Noise with a paper's constant has no such margin.
 """
 
@@ -28,24 +28,25 @@ from fedbandits.privacy.kernels import accurate_sum, add_release_noise, draw_slo
 class CoveringNoise(Protocol):
     """A source that adds noise to values; see :class:`.secure_noise.SecureNoise`.
 
-    What is done at every release asks for ``cover`` by name: to ask for a protocol takes 6 µs.
+    Code of every release looks for the attribute ``cover``: ``isinstance`` with a protocol takes 6
+    µs.
     """
 
     def cover(self, step: int, values: Floats) -> Floats:
         """Return ``values`` plus noise of standard deviation 1, drawn only for ``step``."""
 
 
-#: Supplies the standard normals of step k (from 1), from a seed: it protects nobody.
+#: A seeded source of the standard normals of step k (from 1), which protects nobody.
 SimulatedNoise = Callable[[int], Floats]
 NoiseSource = SimulatedNoise | CoveringNoise
 
 
 class ContinualState(NamedTuple):
-    """The state that must be saved before a release is sent."""
+    """The state to save before a release is sent."""
 
     made: int
     draws: Floats  # (slots, size): noise in use, or covered values
-    sums: Floats  # (slots, size): earlier running sums, which encoding needs
+    sums: Floats  # (slots, size): earlier running sums, for encoding
 
 
 def init(plan: ContinualPlan, size: int) -> ContinualState:
@@ -56,8 +57,8 @@ def init(plan: ContinualPlan, size: int) -> ContinualState:
 def resume(plan: ContinualPlan, draws: Sequence[Floats], sums: Sequence[Floats]) -> ContinualState:
     """Return the state of ``plan`` after some releases, from their noise and their exact sums.
 
-    ``draws`` are those that a ledger has stored, in order of steps, (size,) each. ``sums`` are the
-    running sums at these releases, (size,) each, from the party's own records.
+    ``draws`` are the draws in a ledger, in order of steps, (size,) each. ``sums`` are the running
+    sums at these releases, (size,) each, from the party's own records.
     """
     if len(draws) != len(sums) or not len(draws) <= plan.releases:
         raise ValueError(f"{len(draws)} draws, {len(sums)} sums, {plan.releases} releases planned")
@@ -136,8 +137,8 @@ def release_once(
     step : int
         Number of this release, from 1.
     noise
-        The source of noise. It is used once, for this step. Simulated noise may have more rows than
-        are needed.
+        The source of noise, used once, for this step. Simulated noise may have more rows than
+        needed.
     """
     scales = deviation * pattern
     if hasattr(noise, "cover"):
@@ -150,10 +151,10 @@ def release_once(
 
 
 def draw_ahead(noise: object, count: int) -> None:
-    """Let a source draw noise in advance, before a release needs it.
+    """Let a source draw noise in advance, before a release needs the noise.
 
-    The time of a draw reveals something about the drawn numbers. So a party calls this when it is
-    made, and after each release. The next release then draws nothing.
+    The time of a draw reveals something about the drawn numbers. So a party calls this function
+    when the party is made, and after each release. The next release then draws nothing.
 
     ``count`` is the largest number of values in the next release. If ``noise`` cannot draw in
     advance, as simulated noise, nothing happens.
@@ -163,7 +164,7 @@ def draw_ahead(noise: object, count: int) -> None:
 
 
 def cover(noise: CoveringNoise, step: int, values: Floats) -> Floats:
-    """Let the source ``noise`` add noise to ``values``, (size,), for ``step``.
+    """Add the noise of the source ``noise`` to ``values``, (size,), for ``step``.
 
     After a failure, noise is drawn in advance again. So a second attempt does not wait for a draw.
 
@@ -196,7 +197,7 @@ class _Renamed(NamedTuple):
 
 
 def checked_noise(drawn: Floats, size: int) -> Floats:
-    """Check ``drawn``, the values from a source, (size,), before anything is recorded.
+    """Check ``drawn``, the values from a source, (size,), before they are recorded.
 
     Raises
     ------
@@ -218,8 +219,8 @@ def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
     """
     if plan.mechanism == "tree":
         before = k & (k - 1)
-        own: Floats = sums[draw_slot(plan.code, k)]
-        return own - sums[draw_slot(plan.code, before)] if before else own.copy()
+        block_end: Floats = sums[draw_slot(plan.code, k)]
+        return block_end - sums[draw_slot(plan.code, before)] if before else block_end.copy()
     if plan.mechanism == "optimal":
         weights = differences(plan.releases, plan.decay)[k - 1, :k].copy()
     else:

@@ -1,15 +1,15 @@
 """Moves of releases by one record, measured with the same noise in both worlds.
 
 Two neighbouring worlds are played with the same simulated noise. So the noise cancels in the
-difference of what is released, and what remains is what the record moved. Compared with the planned
-noise, that is a μ, and so an ε: no statistics are needed, and no run is left to chance. Attacks see
-a record that counts twice only in very many runs.
+difference of the releases, and the rest is the move by the record. In deviations of the planned
+noise the move is a μ, and so an ε: no statistics are needed, and nothing is left to chance. Attacks
+detect a record that counts twice only in very many runs.
 
 On a fixed log a record moves no release of another party. So each party has a replaced record of
-its own in one pair of runs, and the releases of each party are looked at by themselves.
+its own in one pair of runs, and the releases of each party are compared by themselves.
 
-Each world is played by parties that begin anew. So a world that is played again, after the other
-one, must release the same, to the last bit: else something outlives a run.
+Each world is played by new parties. So a world that is played again, after the other world, must
+release the same, to the last bit: otherwise some state outlives a run.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from fedbandits.privacy.accounting import GaussianRelease, epsilon
 from fedbandits.privacy.auditing import Tick, scaled, unheard
 from fedbandits.privacy.claims import PrivacyClaim
 
-#: Replaced records in an audit of the usual size, and in the smallest one.
+#: Number of replaced records in an audit of the usual size, and in the smallest audit.
 _RECORDS, _LEAST = 24, 24
-#: Replaced records where others react, which few of the records show. Each has a pair of runs of
-#: its own, which ends with the first release that moves.
+#: Number of replaced records where other records react, and few replaced records show. Each has a
+#: pair of runs of its own, which ends with the first release that moves.
 _REACTING = 64
-#: Pairs of runs on a fixed log, at least: one has the earliest records, the others drawn ones.
+#: Least number of pairs of runs on a fixed log: the first has the earliest records, others drawn
+#: ones.
 _LEAST_PAIRS = 2
-#: After the pairs of so many replaced records the first world is played again.
+#: Number of replaced records after whose runs the first world is played again.
 _AGAIN = 4
-#: In deviations of the noise: below it, a difference is one of rounding.
+#: Difference that counts as rounding, in deviations of the noise.
 _NOT_MOVED = 1e-9
-#: By which share ε may exceed what is charged: a bound that is met exactly is met with roundings.
+#: Share by which ε may exceed the charged ε: an exact bound is met with rounding errors.
 _ROUNDING = 1e-4
 
 
@@ -46,7 +47,7 @@ class PlayedRelease(NamedTuple):
     """A release of a party that has a replaced record."""
 
     party: str
-    number: int  # of the party's releases, from 1 and in order
+    number: int  # the party's releases are numbered from 1
     values: Floats  # (size,): in deviations of one draw's noise, independent of each other
 
 
@@ -62,40 +63,39 @@ class PairedRuns(NamedTuple):
     """
 
     neighbours: Literal["fixed log", "interactive"]  # whether all other records stay, or may react
-    looks_at: str  # what is played, in words
-    covariance: Floats  # (n, n): of the noise in releases 1 … n of one number, in that of one draw
-    claim: PrivacyClaim  # what is claimed of just these parties
+    looks_at: str  # description of the play
+    covariance: Floats  # (n, n): of one number's noise in releases 1 … n, in draws' variances
+    claim: PrivacyClaim  # the claim for just these parties
     play: Callable[[int, int], Iterable[PlayedRelease]]
-    records: int = 1  # replaced in one pair of runs, each of another party; 1 where others react
+    records: int = 1  # replaced records in a pair of runs, one a party; 1 where others react
 
 
 class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
     """The largest move of releases by one record.
 
-    ``mu`` is the distance that it moved all releases together, in deviations of their planned
-    noise, and ``epsilon`` what that costs at the claim's δ. With the planned noise the true ε is at
-    least as large.
+    ``mu`` is the move of all releases together, in deviations of their planned noise, and
+    ``epsilon`` its price at the claim's δ. With the planned noise the true ε is at least as large.
     """
 
     neighbours: str
     looks_at: str
     mu: float
     epsilon: float
-    #: ε of contents that accounting states for the parties that played; the paper's, where
-    #: others react, and accounting prices a fixed log alone.
+    #: ε of contents that accounting states for these parties; the paper's ε where others react, and
+    #: accounting prices only a fixed log.
     charged: float
-    runs: int  # how many pairs of runs were played
-    #: Whether a world released something else where the other one had been played before it.
+    runs: int  # number of pairs of runs
+    #: Whether a world's releases depended on an earlier play of the other world.
     remembers: bool = False
 
     @property
     def too_far(self) -> bool:
-        """True if a record moved releases further than is charged for."""
+        """True if a record moved releases further than the charged price."""
         return not self.epsilon <= self.charged * (1.0 + _ROUNDING)
 
     @property
     def right(self) -> bool:
-        """True if nothing moved too far, and nothing outlived a run."""
+        """True if no release moved too far, and no state outlived a run."""
         return not (self.too_far or self.remembers)
 
 
@@ -104,7 +104,7 @@ def check_sensitivity(
 ) -> SensitivityFinding:
     """Play pairs of runs, and measure how far the replaced records moved the releases.
 
-    ``scale`` times as many records are replaced as usual.
+    The number of replaced records is ``scale`` times the usual number.
     """
     usual = _REACTING if paired.neighbours == "interactive" else _RECORDS
     runs = -(-scaled(usual, scale, _LEAST) // paired.records)
@@ -149,10 +149,11 @@ def _alike(one: Releases, other: Releases) -> bool:
 def distance(paired: PairedRuns, run: int) -> float:
     """Return the largest μ of a party in a pair of runs.
 
-    It is √(Δᵀ Σ⁻¹ Δ), where Δ is how far the party's releases moved, and Σ is their noise.
+    μ is √(Δᵀ Σ⁻¹ Δ), where Δ is the move of the party's releases, and Σ the covariance of their
+    noise.
 
-    Where others react, releases after the first one that moved may differ for other reasons than
-    the record. They are left out, and not played.
+    Where others react, releases after the first moved release may differ for other reasons than the
+    record. They are left out, and not played.
     """
     if paired.neighbours == "fixed log":
         return _farthest(paired, *(_played(paired, world, run) for world in (0, 1)))
@@ -167,7 +168,7 @@ def distance(paired: PairedRuns, run: int) -> float:
 
 
 def _first_moved(zero: Releases, one: Releases) -> tuple[str, int] | None:
-    """Return the first release that differs between the worlds, of releases in both worlds."""
+    """Return the first release that differs between the worlds, among releases of both worlds."""
     both = sorted(zero.keys() & one.keys())
     return next((k for k in both if np.abs(one[k] - zero[k]).max() > _NOT_MOVED), None)
 
@@ -177,7 +178,9 @@ def _farthest(paired: PairedRuns, zero: Releases, one: Releases) -> float:
     both = sorted(zero.keys() & one.keys())
     if paired.neighbours == "interactive":
         moved_first = _first_moved(zero, one)
-        both = [] if moved_first is None else [each for each in both if each <= moved_first]
+        both = (
+            [] if moved_first is None else [release for release in both if release <= moved_first]
+        )
     largest = 0.0
     for party in {party for party, _ in both}:
         steps = np.array([number for name, number in both if name == party])

@@ -1,42 +1,43 @@
-"""Shares of one noise, which parties add where nobody sees more than the sum.
+"""Shares of one noise, which parties add up where nobody sees more than the sum.
 
 One mechanism B with deviation s would protect a running sum. Each of the parties adds a share: the
 same mechanism with deviation s/√h, by draws of its own. h is the number of parties in a sum whose
-noise an attacker does not know. So a sum has at least the noise of one mechanism, and costs the
-attacker what that costs. The proof is in docs/secure-sums.md.
+noise an attacker does not know. So a sum has at least the noise of one mechanism, and the price of
+that mechanism. The proof is in docs/secure-sums.md.
 
 *Whole numbers.* Sums of records are whole multiples of a step q (:mod:`.rounding`), so a share is a
-whole number of steps: R + N. A party draws w_k for release k, a discrete Gaussian of deviation
-s |B_kk| / (q√h), rounded up to a whole number. Its noise is
+whole number of steps: R + N. A party draws w_k for release k, a discrete Gaussian of deviation s
+|B_kk| / (q√h), rounded up to a whole number. Its noise is
 
     N_k = w_k + ⌊Σ_{j<k} (B_kj / B_jj) w_j⌉.
 
-From w to N there is a way back, so a step in R is a step in w, and both worlds have the same
-outcomes. Real multiples added to whole sums would have outcomes of their own in either world.
+The map from w to N is invertible, so a step in R is a step in w, and both worlds have the same
+outcomes. Real multiples added to whole sums would have different outcomes in either world.
 
 *Rounding.* A record of reach x moves h shares by whole numbers near x/h. They differ from x/h by at
-most one step, and the rounded part of N by two. Moved back to w, and divided by its deviation, that
-is at most 3 h q ‖B⁻¹‖ √(n size) / (s ρ), where n releases have ``size`` numbers each, and ρ is the
-least entry of the pattern. :func:`plan_grid` holds that, and what :mod:`.rounding` lists, to the
-margin that calibrated noise has.
+most one step, and the rounded part of N by two. Mapped back to w, and divided by its deviation, the
+move is at most 3 h q ‖B⁻¹‖ √(n size) / (s ρ), where n releases have ``size`` numbers each, and ρ is
+the least entry of the pattern. :func:`plan_grid` compares this move, and the effects in
+:mod:`.rounding`, with the margin of calibrated noise.
 
-*Whole draws, charged as real ones.* Let γ be the sum of 1/(49 σ²) over all draws of h shares, of σ
-steps each. Two arguments say what whole draws cost more:
+*Whole draws, charged as real draws.* Let γ be the sum of 1/(49 σ²) over all draws of h shares, of σ
+steps each. Two arguments bound the additional cost of whole draws:
 
-* Total variation: whole draws and real ones differ by at most γ, so (1 + e^ε) γ is added to δ. A
+* Total variation: whole draws and real draws differ by at most γ, so (1 + e^ε) γ is added to δ. A
   plan has γ ≤ 10⁻⁶ δ. So δ grows by less than 10⁻⁵ of itself up to ε = 2.1, by 1% at ε = 9.2, and
-  is twice as large at ε = 13.8. There this argument ends: at ε = 100 it says nothing, whatever a
-  plan's γ is.
+  is twice as large at ε = 13.8. Beyond, this argument fails: at ε = 100 it shows nothing for any γ
+  of a plan.
 * Cell by cell, for every ε: a whole number has at most 1/(1 - 1/(24 σ²)) times the probability
   that a real draw is within half a step of it. Within that cell the privacy loss is linear. It
-  differs from that at the whole number by at most c/(2 σ²), where a record moves the draw by c
+  differs from the loss at the whole number by at most c/(2 σ²), where a record moves the draw by c
   steps. All draws together: δ at ε is at most (1 + 3 γ) times that of real draws at ε - 3.5 √γ μ.
-  Where μ grows by a share r, ε at one δ grows by 0.79 r μ or more. So the shift is less than if a
-  record's reach grew by a share of 4.5 √γ. What a record moves may depend on earlier draws: each
-  factor holds whatever these were.
+  Where μ grows by a share r, ε at one δ grows by 0.79 r μ or more. So the shift is smaller than the
+  effect of a record's reach that grew by a share of 4.5 √γ. The move by a record may depend on
+  earlier draws: each factor holds for all earlier draws.
 
-Noise must have room for the second, always. Where one record costs little, the first says more. But
-what several records cost, and whoever is left with one share, is priced at a larger ε.
+Noise must always have room for the second bound. Where one record costs little, the first bound is
+sharper. But the price of several records, and the view of a party with a single share, are at a
+larger ε.
 
 *Range.* R and N of a share stay below 2⁵² steps, so float64 holds R + N. Noise of a share has a
 deviation of at most 2⁴⁶ steps. The sum of all R stays below 2⁶¹, so a total mod 2⁶⁴ is the total.
@@ -65,9 +66,9 @@ from fedbandits.privacy.running_sum import ContinualState, SimulatedNoise, check
 
 #: Bits of a share's noise (its deviation), and of the sum of all parties' records.
 _NOISE_BITS, _TOTAL_BITS = 46, 61
-#: By what share of δ discrete noise may differ from continuous noise.
+#: Largest distance between discrete and continuous noise, as a share of δ.
 _OF_DELTA = 1e-6
-#: Over √γ: what whole draws cost more than real ones, as a share of a record's reach.
+#: Factor of √γ: the additional cost of whole draws, as a share of a record's reach.
 _CELLS = 4.5
 
 
@@ -83,23 +84,24 @@ ShareSource = SimulatedNoise | WholeNoise
 
 
 class ShareNeeds(NamedTuple):
-    """The numbers that the grid of shares depends on.
+    """The numbers that determine the grid of shares.
 
     Parameters
     ----------
     total
-        The mechanism whose noise the sum must have, with deviation s.
+        The mechanism for the noise of the sum, with deviation s.
     honest
         h, the number of shares whose noise an attacker does not know.
     parties, records
-        How many parties are in a sum, and how many records each one has.
+        Number of parties in a sum, and of records of each party.
     largest
         Bound on a number that a record adds to a sum.
     reach
-        How far a record moves a sum, in the norm of the noise.
+        The move of a sum by a record, in the norm of the noise.
     unrounded
-        By how much a record's rounded numbers can move a sum, in steps of the grid and in the norm
-        of the noise.
+        The move of a sum by rounding a record's numbers, in steps of the grid and in the norm of
+        the
+        noise.
     pattern : (size,) float64
         Deviations of the noise relative to s.
     delta
@@ -124,14 +126,14 @@ def share_plan(total: ContinualPlan, honest: int) -> ContinualPlan:
 
 
 class Grid(NamedTuple):
-    """A grid of shares, and what rounding to it costs.
+    """A grid of shares, and the effect of rounding to it.
 
     Parameters
     ----------
     step
         q, the finest power of two that the range allows.
     moved
-        What rounding adds to a record's reach, as a share of it, and what whole draws do.
+        Addition to a record's reach by rounding and by whole draws, as a share of the reach.
     distance
         Distance between discrete and continuous noise, as a share of δ.
     """
@@ -146,7 +148,7 @@ class Grid(NamedTuple):
         Raises
         ------
         ConfigError
-            If no grid is fine enough for what rounding may add, and coarse enough for the range.
+            If no grid is fine enough for ``room``, and coarse enough for the range.
         """
         if not (self.moved <= room and self.distance <= _OF_DELTA):
             raise ConfigError(
@@ -185,7 +187,7 @@ def finest_grid(needs: ShareNeeds) -> Grid:
 
 
 def _moved(needs: ShareNeeds, step: float) -> float:
-    """Return what rounding adds to a record's reach, as a share of it."""
+    """Return the addition to a record's reach by rounding, as a share of the reach."""
     total, size = needs.total, needs.pattern.size
     rounded = needs.unrounded * step / needs.reach
     norm = inverse_norm(total) * math.sqrt(max(total.releases, 1) * size)
@@ -204,18 +206,18 @@ def _distance(needs: ShareNeeds, step: float) -> float:
     if n == 0:
         return 0.0
     every = range(1, n + 1) if share.mechanism == "optimal" else (1,)
-    found = max(
+    largest = max(
         float(np.sum(1.0 / (49.0 * deviations_of(share, step, needs.pattern, k) ** 2)))
         for k in every
     )
-    return n * needs.honest * found / needs.delta
+    return n * needs.honest * largest / needs.delta
 
 
 def inverse_norm(plan: ContinualPlan) -> float:
     """Return a bound on ‖B⁻¹‖, the largest stretch from noise to draws.
 
-    Toeplitz: B⁻¹ is (1 - x)^½ as a series, whose coefficients have the sum 2. Tree: B⁻¹ has two
-    numbers ±1 a row at most, and 1 + log₂ n a column.
+    Toeplitz: B⁻¹ is (1 - x)^½ as a series, whose coefficients have the sum 2. Tree: B⁻¹ has at most
+    two entries ±1 in a row, and 1 + log₂ n in a column.
     """
     if plan.mechanism == "optimal" and plan.releases:
         return float(np.linalg.norm(differences(plan.releases, plan.decay), 2))
@@ -237,7 +239,7 @@ def release_share(
     Parameters
     ----------
     plan, state
-        The mechanism of a share, and its state, which is not changed. Draws in it are whole.
+        The mechanism of a share, and its state, which is not changed. Draws in the state are whole.
     step : float
         q, the step of the grid.
     running_sum : (size,) float64
@@ -277,7 +279,9 @@ def release_share(
 
 
 def deviations_of(plan: ContinualPlan, step: float, pattern: Floats, k: int) -> Floats:
-    """Return the whole deviations of the draw of release k, (size,), to draw it in advance."""
+    """Return the whole deviations of release k's draw, (size,), for a draw in advance."""
     coefficients, relative = plan.coefficients(), set(pattern.tolist())
-    found = {r: share_deviation(plan.code, plan.scale, step, coefficients, r, k) for r in relative}
-    return np.array([found[r] for r in pattern.tolist()])
+    by_relative = {
+        r: share_deviation(plan.code, plan.scale, step, coefficients, r, k) for r in relative
+    }
+    return np.array([by_relative[r] for r in pattern.tolist()])

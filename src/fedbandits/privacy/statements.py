@@ -1,24 +1,24 @@
-"""Sentences that the claims of several systems share.
+"""Sentences that the claims of several systems share, for a privacy officer.
 
-They are for a privacy officer: short, the conclusion first. Tests hold every claim to that.
+Sentences are short, the conclusion first. Tests check the sentences of every claim.
 """
 
 from __future__ import annotations
 
 from fedbandits.privacy.claims import Limit
 
-#: A condition of noise that a party takes from a source that covers values.
+#: A condition on the noise of a source that covers values.
 SECURE_NOISE = (
     "The noise is unpredictable, exact on a grid, and drawn before its release is due. In a "
     "deployment, secure noise is all of this. In a simulation it is not: noise is floating point "
     "and comes from the seed, systems of one experiment share its draws, and it protects nobody."
 )
-#: That nothing is released twice with other noise.
+#: A condition: no release is repeated with other noise.
 NEVER_BACK = (
-    "No machine is put back as a whole to a state that is older than what has left it. A store "
-    "that is put back alone is refused, or pays once more for all that may have left."
+    "No machine is restored as a whole to a state older than its last message. A store that is "
+    "restored alone is refused, or pays once more for all messages that may have left."
 )
-#: What claims mean by message times.
+#: The meaning of message times in claims.
 MESSAGE_TIMES = (
     "message times included (which messages exist, and at the end of which round each leaves)"
 )
@@ -28,31 +28,31 @@ ON_A_CLOCK = (
     "The message then leaves at once, so its time shows the round and no more: the arithmetic "
     "that is left takes equally long for all data."
 )
-#: Not protected, where data decide when messages are sent.
+#: Not protected, where data decide about the times of messages.
 COMPUTING_SHOWS = "How long a party computes before it sends depends on raw data too."
-#: The same where sums are on no grid, and times are not protected; see UNROUNDED_SUMS.
+#: A condition like SECURE_NOISE, for sums on no grid and unprotected times; see UNROUNDED_SUMS.
 UNPREDICTABLE_NOISE = (
     "The noise is unpredictable and exact on a grid. In a deployment, secure noise is both. In a "
     "simulation it is not: noise is floating point and comes from the seed, systems of one "
     "experiment share its draws, and it protects nobody."
 )
-#: Not protected then.
+#: Not protected by noise with a paper's constant.
 UNROUNDED_SUMS = Limit(
-    "what rounding adds to a record",
-    "The sums are on no grid, so rounding can add to what one record changes. "
-    "Noise of a paper's constant leaves no room for that.",
+    "the effect of rounding on a record",
+    "The sums are on no grid, so rounding can enlarge the effect of one record. "
+    "Noise with a paper's constant has no room for that.",
 )
 
-#: Not protected where there is no noise.
+#: Not protected without noise.
 IN_CLEAR = Limit("anything that is sent", "Statistics leave in clear, without noise.")
 
-#: Not protected, whatever leaves an agent.
+#: Not protected in any system of agents.
 OWN_RECORDS = Limit(
     "an agent's own records, from that agent",
     "The agent sees them. The person for whom a decision is made sees that decision.",
 )
 
-#: Units.
+#: Units of privacy.
 AGENT_INTERACTION = "one interaction (the chosen action, its context and its reward) of one agent"
 #: The unit where persons are protected.
 AGENT_PERSON = "a person: all records of that person at one agent"
@@ -61,12 +61,12 @@ USER_INTERACTION = (
 )
 #: The unit where users of servers are protected.
 USER_PERSON = "a user: all records of that user"
-#: Not protected, where persons are.
+#: Not protected, where the unit is a person.
 WHO_COMES = Limit(
     "that a person comes, and when",
-    "Only what the records of a person hold is protected.",
+    "Only the content of a person's records is protected.",
 )
-#: From whom, where users belong to servers.
+#: The attacker, where users belong to servers.
 OUTSIDE_THE_SERVER = (
     "everybody outside the user's server: the other servers and the global server together"
 )
@@ -80,7 +80,7 @@ SAME_ARRIVALS = (
 
 
 def at_several_agents(one_noise: bool) -> str:
-    """Say what records of one person cost, where every agent has noise of its own and where not."""
+    """Return the price of one person's records, with one noise or with independent noise."""
     if one_noise:
         return "k records cost k times μ, wherever they are: one noise covers all of them."
     return (
@@ -90,16 +90,16 @@ def at_several_agents(one_noise: bool) -> str:
 
 
 def a_person(one_noise: bool) -> Limit:
-    """Say what is not protected, where it is known that persons have several records."""
+    """Return the limit of claims about one visit, where persons have several records."""
     return Limit(
         "a person rather than a visit",
-        f"The guarantee is for one visit. {at_several_agents(one_noise)} What that comes to is "
-        "stated per person.",
+        f"The guarantee is for one visit. {at_several_agents(one_noise)} The price per person "
+        "is stated.",
     )
 
 
 def several_agents(one_noise: bool) -> Limit:
-    """Say what is not protected, where persons are protected at each agent by itself."""
+    """Return the limit for claims that protect persons at each agent by itself."""
     price = (
         "One noise covers all of them: records at j agents cost up to j times μ."
         if one_noise
@@ -112,25 +112,26 @@ def several_agents(one_noise: bool) -> Limit:
 
 
 def first_visits(most: int) -> str:
-    """Say, where persons are protected, that the first ``most`` visits of each are in releases."""
+    """Return the sentence that releases hold the first ``most`` visits of each person."""
     records = "first visit" if most == 1 else f"first {most:,} visits"
     return (
-        f"Releases hold the records of a person's {records} to an agent, and no others. Who comes "
-        "when is public. A visit counts from its decision on, whether or not its reward ever comes."
+        f"Releases hold the records of a person's {records} to an agent, and no others. Persons "
+        "and times are public. A visit counts from its decision on, whether or not its reward "
+        "ever comes."
     )
 
 
 def first_records(most: int) -> str:
-    """Say, where users are protected, that the first ``most`` records of each are in releases."""
+    """Return the sentence that releases hold the first ``most`` records of each user."""
     records = "first record" if most == 1 else f"first {most:,} records"
     return (
-        f"Releases hold a user's {records}, and no others. Who comes when is public. A record "
+        f"Releases hold a user's {records}, and no others. Users and times are public. A record "
         "counts from its recommendation on, whether or not its reward ever comes."
     )
 
 
 def exact_sums(records: int) -> str:
-    """Say, of calibrated noise, how many records rounding has room for."""
+    """Return the number of records for which calibrated noise has room, in a sentence."""
     return (
         f"A released sum holds at most {records:,} records, one a round. Sums of that many are "
         "exact, and the noise has room for all other rounding."

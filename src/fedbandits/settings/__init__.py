@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Runs of an audit in either world, for the contents of releases, where none are asked for.
+#: Default number of an audit's runs in either world, for the contents of releases.
 RUNS = 100_000
-#: Confidence with which all bounds of an audit on one system hold, where none is asked for.
+#: Default confidence with which all bounds of an audit on one system hold together.
 CONFIDENCE = 0.99

@@ -22,7 +22,14 @@ from fedbandits.environments import (
 )
 from fedbandits.environments.base import refuse_late
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
-from fedbandits.settings.modules import Module, drop_module_keys, hold_texts, table_of, take_modules
+from fedbandits.settings.modules import (
+    Module,
+    drop_module_keys,
+    hold_texts,
+    refuse_modules,
+    table_of,
+    take_modules,
+)
 from fedbandits.settings.sweep_keys import without_sweep
 from fedbandits.settings.toml_files import NAME, experiment_file, read_experiment
 from fedbandits.settings.variants import Variant as Variant
@@ -41,8 +48,8 @@ if TYPE_CHECKING:
 _PLAIN_KEYS = ("name", "rounds", "replicates", "seed", "checkpoints", "best_alone")
 
 
-#: Rows that reach this share of what they should are told nothing of: a column whose values fill
-#: its range evenly is long enough.
+#: Share of the needed length of rows below which a caution is given: a column whose values fill its
+#: range evenly is long enough.
 _NEARLY = 0.9
 
 
@@ -73,15 +80,16 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     systems
         The systems to compare, each made by :func:`system`. Their labels must differ.
     name
-        Name of the experiment, in reports and of its folder under ``runs``. In a file it is the
-        file's own by default. It has at most 100 characters: letters, digits, spaces and
+        Name of the experiment, in reports and of its folder under ``runs``. In a file the default
+        is
+        the name of the file. It has at most 100 characters: letters, digits, spaces and
         ``_ . + = , -``. The first is a letter, a digit or ``_``.
     replicates
         Number of independent repetitions. Each draws its own θ* and its own splits of data.
     seed
         The seed. With the number of the replicate it determines all random draws.
     checkpoints
-        Number of rounds that are kept in the result, closer together at the beginning.
+        Number of rounds in the result, closer together at the beginning.
     best_alone
         Label of the system whose parties learn alone at their best; see :func:`.with_alone`.
     modules
@@ -127,14 +135,15 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         folder
             Folder of the modules that the table names. Their code is run.
         modules
-            These modules, if they are imported already. False refuses a table that names some, so
-            that no code but this package's is run.
+            The modules, if they are imported already. False refuses a table that names modules, so
+            that only this package's code is run.
         """
         table = without_sweep(raw)
         if modules is None:
             modules = take_modules(table, pathlib.Path(folder))
-        elif drop_module_keys(table) and modules is False:
-            raise ConfigError("module: is refused here, because it names code that would be run")
+        if modules is False:
+            refuse_modules(table)
+        drop_module_keys(table)
         head: ExperimentKeys = convert(table, ExperimentKeys, "")
         systems = tuple(variant(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
         return cls(
@@ -162,14 +171,14 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         Warns
         -----
         ConfigWarning
-            If something can be run, but its results may mean little.
+            If a configuration can be run, but its results may mean little.
         """
         _prepare(self.environment, self.rounds)
         planned = tuple(self._planned())
         if caution := _caution_of_rows(self.environment, (plan.config for *_, plan in planned)):
             warnings.warn(f"environment.{caution}", ConfigWarning, stacklevel=3)
-        for index, (_, found, plan) in enumerate(planned):
-            for caution in cautions_of(found, plan):
+        for index, (_, played, plan) in enumerate(planned):
+            for caution in cautions_of(played, plan):
                 warnings.warn(f"systems[{index}].{caution}", ConfigWarning, stacklevel=3)
         return tuple(plan for _, _, plan in planned)
 
@@ -178,7 +187,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return {entry.label: system.claim(plan) for entry, system, plan in self._planned()}
 
     def bounds(self) -> dict[str, Sequence[Bound]]:
-        """Return bounds from theorems by system's label; a system without theorems has none."""
+        """Return bounds from theorems by system's label; empty for a system without theorems."""
         return {
             entry.label: bounds_in(system, plan, self.environment)
             for entry, system, plan in self._planned()
@@ -197,17 +206,21 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.rounds:,} rounds, {replicates}, seed {self.seed}"
 
     def _planned(self) -> Iterator[tuple[Variant, System[Any], Plan]]:
-        """Plan every system; errors name its table."""
+        """Plan every system; errors name the system's table."""
         hold_texts(self.modules)
         for index, entry in enumerate(self.systems):
             system = find_system(entry.system)
             if not system.plays_in(type(self.environment)):
-                fitting = [kind for kind, found in environments().items() if system.plays_in(found)]
+                fitting = [
+                    kind
+                    for kind, environment in environments().items()
+                    if system.plays_in(environment)
+                ]
                 raise ConfigError(
                     f"systems[{index}].preset: {entry.preset!r} does not play in environment "
                     f"{kind_of(self.environment)!r}; allowed: {', '.join(fitting)}"
                 )
-            self.environment.facts  # noqa: B018 - its data are wrong, if so, not the system
+            self.environment.facts  # noqa: B018 - errors of data come before those of systems
             refuse_late(self.environment, self.rounds)
             try:
                 plan = plan_in(system, entry.config, self.environment, self.rounds)
@@ -223,7 +236,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return cleaned
 
 
-def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
+def load(
+    path: str | pathlib.Path, overrides: Iterable[str] = (), *, allow_modules: bool = True
+) -> Experiment:
     """Read an experiment from a TOML file.
 
     Parameters
@@ -234,9 +249,13 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     overrides
         Assignments ``key.path=value``, with values in TOML notation. Examples:
         ``systems.0.epsilon=2``, ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.
+    allow_modules
+        Whether modules that the file names are imported, which runs their code. Say False of a
+        file that you did not write: then one that names modules is refused.
     """
     file = experiment_file(path)
-    return Experiment.from_table(read_experiment(file, overrides), file.parent)
+    modules: Literal[False] | None = None if allow_modules else False
+    return Experiment.from_table(read_experiment(file, overrides), file.parent, modules)
 
 
 def _checked_systems(given: Any, best_alone: str) -> tuple[Variant, ...]:
@@ -282,14 +301,14 @@ def environment_of(table: Mapping[str, Any], given: type[Environment] | None = N
 
 
 def _table_of_environment(environment: Environment) -> dict[str, Any]:
-    """Return the table of an environment; keys of later releases stand in it if they are given."""
+    """Return the table of an environment; keys of later releases are included if given."""
     return without_later(environment, msgspec.to_builtins(environment, enc_hook=plain))
 
 
 def _prepare(environment: Environment, rounds: int) -> None:
-    """Load the data of ``environment`` for ``rounds`` rounds, and warn of its cautions.
+    """Load the data of ``environment`` for ``rounds`` rounds, and issue its cautions.
 
-    It raises a DataError if its data cannot be used, or is not enough.
+    Raises DataError if the data cannot be used, or is not enough.
     """
     try:
         environment.prepare()
@@ -301,7 +320,7 @@ def _prepare(environment: Environment, rounds: int) -> None:
 
 
 def _caution_of_rows(environment: Environment, configs: Iterable[Any]) -> str | None:
-    """Say that contexts are too short for the bounds on parameters; None if they are not.
+    """Return a caution that contexts are too short for the bounds on parameters, or None.
 
     Predictions for typical rows differ from their mean by up to S times the deviation of the rows,
     and rewards by up to half their range.
@@ -311,7 +330,7 @@ def _caution_of_rows(environment: Environment, configs: Iterable[Any]) -> str | 
     environment
         The environment, prepared.
     configs
-        Configurations of the systems that play there; those with a ``parameter_bound`` count.
+        Configurations of the systems in this environment; only a ``parameter_bound`` counts.
     """
     if not isinstance(environment, ContextualEnvironment):
         return None

@@ -32,9 +32,9 @@ from fedbandits.settings.written import seconds
 from fedbandits.systems import Plan, System, find_system
 from fedbandits.systems.terms import terms_of
 
-#: A member's name is a label of a host name, for it stands in its certificate.
+#: Form of a member's name: a label of a host name, because the name stands in a certificate.
 _MEMBER = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?\Z")
-#: Beyond it a time with a zone may be none in another zone.
+#: Last year of times: later times with a zone may not exist in another zone.
 _LAST_YEAR = 9999
 
 
@@ -51,7 +51,7 @@ class SeatOf(NamedTuple):
 
 
 class Federation:
-    """A federation, as its file describes it; nothing in it is secret.
+    """A federation, as described by its file, without secrets.
 
     :func:`load_federation` makes it from a file, and :func:`federation_of` from a table.
 
@@ -64,7 +64,7 @@ class Federation:
     def __init__(self, file: FederationFile) -> None:
         self.name, self.rounds, self.noise = file.name, file.rounds, file.noise
         self.clock, self.transport = file.clock, file.transport
-        #: Where the broker's servers are.
+        #: Addresses of the broker's servers.
         self.brokers = addresses_of(file.transport.servers)
         self.every = 0.0
         if isinstance(file.clock, Live):
@@ -74,7 +74,8 @@ class Federation:
                     f"clock.start: given {file.clock.start.isoformat()}, allowed: a time with its "
                     "zone, such as 2030-01-31T08:00:00Z, not in the year 1 or 9999"
                 )
-        #: Seconds that a message may take; after twice as long nobody waits for it any more.
+        #: Longest time of a message, in seconds; after twice this time no party waits for it any
+        #: more.
         self.message_time = seconds(file.message_time, "message_time")
         self.reward_default = file.rewards.default
         self.reward_after = seconds(file.rewards.after, "rewards.after")
@@ -125,7 +126,7 @@ class Federation:
 
     @property
     def preset(self) -> str:
-        """Name of the preset that is played."""
+        """Name of the preset."""
         return self.variant.preset
 
     def role_of(self, member: str) -> str:
@@ -170,28 +171,28 @@ class Federation:
         return tuple(peer for peer in dict.fromkeys(peers) if peer != member)
 
     def _check_default(self) -> None:
-        """Refuse a default that could never stand for a reward."""
+        """Refuse a default reward outside the bounds of rewards."""
         application = self.system.application(self.plan)
         if self.reward_default is None or application is None:
             return
-        stands = msgspec.to_builtins(application.stand_in(self.reward_default))
+        table = msgspec.to_builtins(application.stand_in(self.reward_default))
         try:
             for field, bounded in application.bounds().items():
-                if field in stands:
-                    msgspec.convert(stands[field], bounded)
+                if field in table:
+                    msgspec.convert(table[field], bounded)
         except msgspec.ValidationError as error:
             raise ConfigError(
                 f"rewards.default: given {self.reward_default:g}, allowed: a reward within its "
                 f"bounds ({error})"
             ) from None
 
-    def _why_so_many(self, role: str) -> str:
+    def _count_source(self, role: str) -> str:
         if role == HELPER:
             return ", as system.aggregation says"
         return ", as the facts say" if role == self.roles.acting.name else ""
 
     def _check_members(self) -> None:
-        """Refuse members that do not fill the roles, or names that cannot stand in certificates."""
+        """Refuse members that do not fill the roles, or names that certificates cannot hold."""
         parties = self.roles.parties
         if set(self.members) != set(parties):
             raise ConfigError(
@@ -202,7 +203,7 @@ class Federation:
             if len(names) != len(parties[role]):
                 raise ConfigError(
                     f"members.{role}: given {len(names)} name{'s' * (len(names) != 1)}, allowed: "
-                    f"{len(parties[role])}{self._why_so_many(role)}"
+                    f"{len(parties[role])}{self._count_source(role)}"
                 )
             for i, name in enumerate(names):
                 if not _MEMBER.match(name):
@@ -221,7 +222,7 @@ def federation_of(table: Mapping[str, Any]) -> Federation:
     Raises
     ------
     ConfigError
-        Naming the key, what was given and what is allowed.
+        With the key, the given and the allowed value.
     """
     return Federation(file_of(table))
 
@@ -229,7 +230,7 @@ def federation_of(table: Mapping[str, Any]) -> Federation:
 def read_federation(text: str) -> Federation:
     """Make a federation from ``text``, the text of a federation's file.
 
-    It raises the errors of :func:`federation_of`.
+    Raises the errors of :func:`federation_of`.
     """
     try:
         return federation_of(parse_toml(text))

@@ -32,8 +32,8 @@ __all__ = [
     "no_member",
 ]
 
-_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"  # _schema.PATTERNS has it in words
-#: Where a server listens if its address does not say so.
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"  # in words: _schema.PATTERNS
+#: Port of a server whose address names none.
 USUAL_PORT = 4222
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?"
 _HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\Z")
@@ -82,7 +82,7 @@ class Rewards(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Parameters
     ----------
     default
-        Reward that is used in place of a missing one. By default the decision is left out.
+        Reward in place of a missing reward. By default the decision is left out.
     after
         Time after which a reward is missing, in seconds or as ``"7 days"``.
     """
@@ -99,7 +99,7 @@ class Transport(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Parameters
     ----------
     servers
-        Addresses of the broker's servers, ``tls://host:port``; without a port it is 4222.
+        Addresses of the broker's servers, ``tls://host:port``; the default port is 4222.
     """
 
     servers: tuple[str, ...] = ("tls://127.0.0.1:4222",)
@@ -110,7 +110,7 @@ class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     ``rounds`` is the horizon T. ``system`` is the preset with its settings, and ``facts`` are the
     facts of the world. ``members`` has the names of the members by role. ``message_time`` is the
-    longest time that a message may take, in seconds or as ``"30 s"``. ``noise`` is ``secure`` or
+    longest time of a message, in seconds or as ``"30 s"``. ``noise`` is ``secure`` or
     ``simulated``. ``name``, ``clock``, ``rewards``, ``transport``: see their classes.
     """
 
@@ -127,7 +127,7 @@ class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def preset(self) -> str:
-        """Name of the preset that is played, as it stands there."""
+        """Name of the preset in the file."""
         return str(self.system.get("preset"))
 
     @property
@@ -150,14 +150,14 @@ class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def no_member(federation: str, member: str, everybody: Iterable[str]) -> ConfigError:
-    """Make the error that tells of a name ``member`` which none of ``everybody`` has."""
+    """Make the error for a name ``member`` that is not in ``everybody``."""
     return ConfigError(
         f"no member of {federation!r} is called {shown(member)}; members: {', '.join(everybody)}"
     )
 
 
 def _refuse_code(table: Mapping[str, Any], place: str) -> None:
-    """Refuse code that is named in terms: every member would run what one of them wrote."""
+    """Refuse code in terms: every member would run one member's code."""
     for key, value in table.items():
         where = f"{place}.{key}" if place else key
         if key in ("module", "code"):
@@ -172,12 +172,12 @@ def _refuse_code(table: Mapping[str, Any], place: str) -> None:
 def file_of(table: Mapping[str, Any]) -> FederationFile:
     """Check the keys of a table one by one, for commands that run no party.
 
-    :func:`.federation.federation_of` checks them together, too, which takes the plan.
+    :func:`.federation.federation_of` also checks them together, which needs the plan.
 
     Raises
     ------
     ConfigError
-        Naming the key, what was given and what is allowed.
+        With the key, the given and the allowed value.
     """
     _refuse_code(table, "")
     file: FederationFile = convert(table, FederationFile, "")
@@ -185,7 +185,7 @@ def file_of(table: Mapping[str, Any]) -> FederationFile:
 
 
 def load_file(path: pathlib.Path) -> FederationFile:
-    """Read the keys of the file at ``path``; it raises the errors of :func:`file_of`."""
+    """Read the keys of the file at ``path``; raises the errors of :func:`file_of`."""
     table = read_toml(path)
     try:
         return file_of(table)
@@ -201,12 +201,12 @@ class ServerAddress(NamedTuple):
 
     @classmethod
     def of(cls, server: str) -> ServerAddress:
-        """Read an address, ``tls://host:port``; raises ValueError if it is none."""
+        """Read an address, ``tls://host:port``; raises ValueError if it is not valid."""
         parts = urlsplit(server)
         host, port = parts.hostname or "", parts.port
         more = parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc
         if len(server.split()) != 1 or server != server.strip():
-            raise ValueError(server)  # urlsplit leaves blanks out
+            raise ValueError(server)  # urlsplit ignores blanks
         if parts.scheme != "tls" or more or not is_host(host) or port == 0:
             raise ValueError(server)
         return cls(host, port or USUAL_PORT)
@@ -218,11 +218,11 @@ class ServerAddress(NamedTuple):
 
 
 def is_host(text: str) -> bool:
-    """Tell whether there can be a host of this name or address."""
+    """Tell whether a text is a valid name or address of a host."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
-        numbers = text.replace(".", "").isdigit()  # an IP address that is wrong
+        numbers = text.replace(".", "").isdigit()  # a wrong IP address
         return _HOST.match(text) is not None and not numbers
     return True
 
@@ -233,7 +233,7 @@ def addresses_of(servers: Sequence[str]) -> tuple[ServerAddress, ...]:
     Raises
     ------
     ConfigError
-        If there are none, or one is wrong.
+        If there is no address, or an address is wrong.
     """
     addresses = []
     for place, server in enumerate(servers):

@@ -1,7 +1,8 @@
 """Code that a configuration names: ``module = "coins.py"`` registers worlds, learners, systems.
 
-Whoever runs a configuration runs the code that it names. Nothing else does: it is not imported to
-list what there is, and the terms of a federation may name none.
+Running a configuration runs the code that it names. So a command asks for ``--allow-modules``
+first: another person may have written the file. No other use runs this code: lists of known names
+do not import it, a report is written again without it, and the terms of a federation may name none.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from fedbandits.environments.registry import MODULE_PREFIX
 from fedbandits.errors import ConfigError, FedbanditsError
 from fedbandits.systems import registry
 
-#: Larger files are data, not code.
+#: Largest size of a module in bytes: larger files are data, not code.
 _LARGEST = 4 << 20
 
 
 class Module(msgspec.Struct, frozen=True):
-    """Code beside a configuration, as it was when it was read.
+    """Code beside a configuration, with the text that was read.
 
     ``name`` is that of the file, or of the package's folder. ``files`` are texts by their paths:
     ``coins.py``, or ``crowd/__init__.py`` and others.
@@ -61,10 +62,11 @@ class ModuleKeys(msgspec.Struct, frozen=True):
     ----------
     module
         Code of your own that registers environments, learners or systems: the path of a Python
-        file, or of a package's folder, or a list of such. Paths are relative to this file.
+        file, or of a package's folder, or a list of paths. Paths are relative to this file.
     module_digests
-        What these files were when a run was recorded. A run writes it into its folder; nobody needs
-        to write it by hand.
+        Digests of these files when a run was recorded. A run writes this key into its folder; there
+        is
+        no need to write it by hand.
     """
 
     module: str | list[str] = msgspec.field(default_factory=list)
@@ -72,10 +74,10 @@ class ModuleKeys(msgspec.Struct, frozen=True):
 
 
 class _TextLoader(SourceFileLoader):
-    """Runs a text that is at hand.
+    """Runs a text from memory.
 
-    The file may change meanwhile. Python may also have compiled another text of it before: Python
-    compares size and time, and two texts can have both in common.
+    The file may change meanwhile. Python may also have compiled an earlier text: Python compares
+    size and time, and two texts can share both.
     """
 
     def __init__(self, name: str, path: str, text: bytes) -> None:
@@ -89,13 +91,13 @@ class _TextLoader(SourceFileLoader):
 
 
 class _TextFinder:
-    """Finds modules, and those inside packages, in texts that were read."""
+    """Finds modules, and modules inside packages, in texts from memory."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[pathlib.Path, Mapping[str, bytes]]] = {}
 
     def add(self, name: str, path: pathlib.Path, files: Mapping[str, bytes]) -> ModuleSpec | None:
-        """Take note of a module that lies at ``path``; return how it is imported."""
+        """Add a module that lies at ``path``; return its import specification."""
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
         self._known[name] = path, files
@@ -104,7 +106,7 @@ class _TextFinder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return how Python imports a module; None where its text was not read."""
+        """Return a module's import specification; None if its text was not read."""
         del path, target
         root, *inside = name.split(".")
         if root not in self._known:
@@ -128,7 +130,7 @@ def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...
     """Import the modules that a configuration names, and remove their keys from its table.
 
     Paths are relative to ``folder``, where the configuration's file lies. Raises ConfigError if a
-    module is missing, is another one than recorded, fails, or its name is taken.
+    module is missing, differs from the recorded module, fails, or its name is taken.
     """
     given = drop_module_keys(raw)
     try:
@@ -150,12 +152,21 @@ def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...
 
 
 def drop_module_keys(raw: dict[str, Any]) -> dict[str, Any]:
-    """Take the keys about modules out of a table; return them."""
+    """Remove the keys about modules from a table, and return them."""
     return {key: raw.pop(key) for key in ("module", "module_digests") if key in raw}
 
 
+def refuse_modules(raw: Mapping[str, Any]) -> None:
+    """Refuse a configuration that names modules; raises ConfigError with their names."""
+    if "module" in raw:
+        raise ConfigError(
+            f"module: names {shown(raw['module'])}, whose code would run with your rights; read "
+            "it, and allow it with --allow-modules"
+        )
+
+
 def write_modules(modules: tuple[Module, ...], folder: pathlib.Path) -> None:
-    """Write modules into a folder, from which :func:`take_modules` reads them again."""
+    """Write modules into a folder, for :func:`take_modules`."""
     for module in modules:
         for path, text in module.files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -163,7 +174,7 @@ def write_modules(modules: tuple[Module, ...], folder: pathlib.Path) -> None:
 
 
 def table_of(modules: tuple[Module, ...]) -> dict[str, Any]:
-    """Return the keys that :func:`take_modules` reads, for modules that lie beside the file."""
+    """Return the keys for :func:`take_modules`, for modules that lie beside the file."""
     if not modules:
         return {}
     return {
@@ -203,22 +214,24 @@ def _refuse_other(module: Module, recorded: Mapping[str, str]) -> None:
 
 
 def load_module(module: Module, path: pathlib.Path) -> None:
-    """Import a module from ``path``, unless this very text is imported already.
+    """Import a module from ``path``, unless the same text is imported already.
 
-    Raises ConfigError, with its line, if it fails.
+    Raises ConfigError, with the line of the module, if the module fails.
     """
     name = _imported_as(module)
-    if _digest_there(module) == module.digest and _has_registered(name):
+    if _imported_digest(module) == module.digest and _has_registered(name):
         return
-    for known in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+    for known in [
+        imported for imported in sys.modules if imported == name or imported.startswith(f"{name}.")
+    ]:
         del sys.modules[known]
     spec = _FINDER.add(name, path, module.files)
     if spec is None or spec.loader is None:
         raise ConfigError(f"module: {path}: is not a Python module")
-    module_ = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module_
+    imported_module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = imported_module
     try:
-        spec.loader.exec_module(module_)
+        spec.loader.exec_module(imported_module)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, FedbanditsError):
@@ -231,22 +244,22 @@ def load_module(module: Module, path: pathlib.Path) -> None:
                 "; it lies beside the module, but a module is one file: put both into a folder "
                 "with an __init__.py, name the folder, and import with a dot"
             )
-        where = f"module {path.name}{_line_of(error, module_)}"
-        raise ConfigError(f"{where}: {type(error).__name__}: {_said(error)}{hint}") from error
+        where = f"module {path.name}{_line_of(error, imported_module)}"
+        raise ConfigError(f"{where}: {type(error).__name__}: {_text_of(error)}{hint}") from error
     if not _has_registered(name):
         raise ConfigError(
             f"module {path.name}: registers nothing; put @fb.register above each of its classes"
         )
-    module_.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
+    imported_module.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
 
 
 def hold_texts(modules: tuple[Module, ...]) -> None:
-    """Refuse modules that this process has since replaced by others of the same name.
+    """Refuse modules that this process has replaced by others of the same name.
 
-    The registered names then belong to those others.
+    The registered names then belong to the other modules.
     """
     for module in modules:
-        if _digest_there(module) not in ("", module.digest):
+        if _imported_digest(module) not in ("", module.digest):
             raise ConfigError(
                 f"module {module.name}: this process has since read another text of that name; "
                 "read the configuration again with fb.load, or give the modules two names"
@@ -257,24 +270,24 @@ def _imported_as(module: Module) -> str:
     return MODULE_PREFIX + module.name.removesuffix(".py")
 
 
-def _digest_there(module: Module) -> str:
-    """Return the digest of the text that is imported under a module's name; empty if none is."""
+def _imported_digest(module: Module) -> str:
+    """Return the digest of the text that is imported under a module's name; empty if none."""
     return getattr(sys.modules.get(_imported_as(module)), "__fedbandits_digest__", "")
 
 
 def _has_registered(name: str) -> bool:
-    """Tell whether a module, or one inside it, has registered something."""
+    """Tell whether a module, or a module inside it, has registered a class."""
     modules = registry.modules_of_registered() | environment_registry.modules_of_registered()
-    return any(each.split(".")[0] == name for each in modules)
+    return any(registered.split(".")[0] == name for registered in modules)
 
 
-def _said(error: BaseException) -> str:
-    """Return an error's own words, in one line."""
+def _text_of(error: BaseException) -> str:
+    """Return the text of an error, in one line."""
     return error.msg if isinstance(error, SyntaxError) else str(error).replace("\n", " ")
 
 
 def _line_of(error: BaseException, module: ModuleType) -> str:
-    """Say in which line of a module's own text an error arose."""
+    """Return the line of a module's text in which an error arose, in words."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)

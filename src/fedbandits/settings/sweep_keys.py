@@ -1,4 +1,4 @@
-"""The keys of a sweep: which there may be, and how their values are written."""
+"""The keys of a sweep, and the notation of their values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fedbandits._schema import shown
 from fedbandits.errors import ConfigError
 from fedbandits.settings.toml_files import parse_toml, steps_in
 
-#: Most points of one sweep.
+#: Largest number of points of a sweep.
 MOST_POINTS = 10_000
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
 _RANGE = re.compile(r"(?P<low>[^:,]+):(?P<high>[^:,]+):(?P<kind>log|lin)(?P<count>\d{1,4})\Z")
-#: Keys that are not swept, and why.
+#: Keys that cannot be swept, with the reason.
 _REFUSED = {
     "seed": "all points have the same seed, so that they can be compared; raise replicates to see "
     "how results scatter",
@@ -39,7 +39,7 @@ _FORM = (
 
 
 class SweepKeys(msgspec.Struct, frozen=True):
-    """The keys of a configuration that make a sweep of it.
+    """The keys of a configuration that make it a sweep.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class SweepKeys(msgspec.Struct, frozen=True):
 
 
 def take_sweep(raw: dict[str, Any]) -> dict[str, Any]:
-    """Take the table ``[sweep]`` out of a configuration, in place; write its paths in full."""
+    """Remove the table ``[sweep]`` from a configuration, in place; return it with full paths."""
     given = raw.pop("sweep", {})
     if not isinstance(given, dict):
         raise ConfigError(
@@ -64,7 +64,7 @@ def take_sweep(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_sweep(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy the table of one experiment; refuse the table of a sweep, which is many."""
+    """Copy the table of one experiment; refuse the table of a sweep, which is many experiments."""
     table = dict(raw)
     swept = take_sweep(table)
     if swept:
@@ -113,7 +113,7 @@ def steps_of(path: str) -> tuple[str, ...]:
 
 
 def values_of(path: str, given: Any) -> tuple[Any, ...]:
-    """Read the values of one key; refuse none at all, and a value that is there twice."""
+    """Read the values of one key; refuse an empty list, and a repeated value."""
     if isinstance(given, str) and _RANGE.match(given.strip()):
         given = _range(given.strip())
     if hasattr(given, "tolist"):
@@ -125,9 +125,9 @@ def values_of(path: str, given: Any) -> tuple[Any, ...]:
     values = [value.item() if hasattr(value, "item") else value for value in given]
     seen = set()
     for value in values:
-        if _told_apart(value) in seen:
+        if _identity(value) in seen:
             raise ConfigError(f"sweep.{path}: has the value {shown(value)} twice; remove one")
-        seen.add(_told_apart(value))
+        seen.add(_identity(value))
     return tuple(values)
 
 
@@ -141,7 +141,7 @@ def _flat(table: Mapping[str, Any], place: str) -> Iterator[tuple[str, Any]]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Split a text at commas that are in no quotes and no brackets."""
+    """Split a text at commas outside of quotes and brackets."""
     depth, quote, begin = 0, "", 0
     for index, letter in enumerate(text):
         if quote:
@@ -159,12 +159,12 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _values(text: str) -> list[Any]:
-    """Read the values of one piece: a range has several."""
+    """Read the values of one piece; a range has several."""
     if _RANGE.match(text):
         return _range(text)
     try:
         return [parse_toml(f"value = {text}")["value"]]
-    except ValueError:  # TOMLDecodeError is one: a bare word is a string
+    except ValueError:  # TOMLDecodeError is a ValueError: a bare word is a string
         return [text]
 
 
@@ -185,8 +185,8 @@ def _range(text: str) -> list[float]:
     return [int(v) if v.is_integer() and not log and "." not in text else v for v in rounded]
 
 
-def _told_apart(value: Any) -> tuple[bool, Any]:
-    """Return a key that tells values apart; in Python True is equal to 1."""
+def _identity(value: Any) -> tuple[bool, Any]:
+    """Return a key that distinguishes values; in Python True is equal to 1."""
     if isinstance(value, int | float | str):
         return isinstance(value, bool), value
     return False, repr(value)

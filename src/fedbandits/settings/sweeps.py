@@ -38,8 +38,8 @@ _TAKEN = ("system", "replicate", "party", "round")
 class Axis(msgspec.Struct, frozen=True):
     """One swept key and its values, in order.
 
-    Its ``path`` is such as ``systems.*.epsilon``. Its ``name`` in results is the last step of the
-    path, or the whole path where that step is not unique.
+    An example of a ``path`` is ``systems.*.epsilon``. The ``name`` in results is the last step of
+    the path, or the whole path where this step is not unique.
     """
 
     path: str
@@ -65,7 +65,7 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """An experiment, and the keys of it that take several values; :func:`sweep_of` makes it.
+    """An experiment with several values of some keys; :func:`sweep_of` makes it.
 
     The ``experiment`` has its own values of the swept keys. All combinations of the values of the
     ``axes`` are run.
@@ -111,17 +111,17 @@ class Sweep(msgspec.Struct, frozen=True):
 
 
 def key_words(name: str) -> str:
-    """Write the name of a swept key as one reads it."""
+    """Write the name of a swept key for readers."""
     return {"epsilon": "ε", "delta": "δ"}.get(name, name.replace("_", " "))
 
 
 def in_words(values: Mapping[str, Any]) -> str:
-    """Write the values of a point as one reads them: ``ε = 0.3, agents = 5``."""
+    """Write the values of a point for readers: ``ε = 0.3, agents = 5``."""
     return ", ".join(f"{key_words(name)} = {value_text(value)}" for name, value in values.items())
 
 
 def value_text(value: Any) -> str:
-    """Write one value of a key as one reads it."""
+    """Write one value of a key for readers."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -151,7 +151,7 @@ def sweep_of(experiment: Experiment, keys: Mapping[str, Any]) -> Sweep:
         raise ConfigError(f"sweep: has {count:,} points, allowed: at most {MOST_POINTS:,}")
     axes = []
     for path in paths:
-        _holders(table, experiment, path)  # refuses what leads nowhere
+        _holders(table, experiment, path)  # refuses a path to no key
         last = path.rpartition(".")[2]
         name = path if lasts[last] > 1 or last in _TAKEN else last
         axes.append(Axis(path, name, values[path]))
@@ -159,12 +159,16 @@ def sweep_of(experiment: Experiment, keys: Mapping[str, Any]) -> Sweep:
 
 
 def load_any(
-    path: str | pathlib.Path, overrides: Iterable[str] = (), sweeps: Sequence[str] = ()
+    path: str | pathlib.Path,
+    overrides: Iterable[str] = (),
+    sweeps: Sequence[str] = (),
+    *,
+    allow_modules: bool = True,
 ) -> Experiment | Sweep:
     """Read an experiment or a sweep from a TOML file; see :func:`fedbandits.load`.
 
-    It is a sweep if the file has a table ``[sweep]`` that is not empty, or ``sweeps`` are given as
-    ``key.path=value,value,…``. They replace those of the file with the same path.
+    The result is a sweep if the file has a table ``[sweep]`` with keys, or ``sweeps`` are given as
+    ``key.path=value,value,…``. These replace the keys of the file with the same path.
     """
     file = experiment_file(path)
     raw = read_experiment(file, overrides)
@@ -173,7 +177,7 @@ def load_any(
     twice = [key for key, count in Counter(key for key, _ in options).items() if count > 1]
     if twice:
         raise ConfigError(f"--sweep {twice[0]}: is given twice; write all values in one list")
-    experiment = Experiment.from_table(raw, file.parent)
+    experiment = Experiment.from_table(raw, file.parent, None if allow_modules else False)
     keys |= dict(options)
     return sweep_of(experiment, keys) if keys else experiment
 
@@ -181,7 +185,7 @@ def load_any(
 def _holders(
     table: dict[str, Any], experiment: Experiment, path: str
 ) -> list[tuple[dict[str, Any], str]]:
-    """Find the tables that a path leads to, each with the key in it; refuse a path to none.
+    """Return the tables that a path leads to, each with its key; refuse a path to no table.
 
     ``systems.*`` leads to those systems that have the key.
     """
@@ -202,7 +206,7 @@ def _holders(
             if steps[2] in known and _leads(entry, steps[2:])
         ]
         chosen = having or chosen[:1]
-    known = sorted({name for one in fields for name in one})
+    known = sorted({name for names in fields for name in names})
     return [_inner(entry, steps[2:], known, path) for entry in chosen]
 
 
@@ -212,7 +216,7 @@ def _fields(system: str) -> tuple[str, ...]:
 
 
 def _leads(entry: Any, steps: Sequence[str]) -> bool:
-    """Tell whether the tables on the way to a key are there."""
+    """Tell whether the tables on the way to a key exist."""
     inner = _table_at(entry, steps[:-1])
     return inner is not None and (len(steps) == 1 or steps[-1] in inner)
 
@@ -226,7 +230,7 @@ def _table_at(holder: Any, steps: Sequence[str]) -> dict[str, Any] | None:
 def _inner(
     holder: Any, steps: Sequence[str], known: Iterable[str], path: str
 ) -> tuple[dict[str, Any], str]:
-    """Find the table below ``holder`` that has a key, and the key; refuse an unknown one."""
+    """Return the table below ``holder`` that has a key, and the key; refuse an unknown key."""
     if steps[0] not in known:
         close = did_you_mean(steps[0], known)
         raise ConfigError(f"sweep.{path}: no such key; {close}allowed: {', '.join(known)}")

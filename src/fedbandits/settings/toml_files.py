@@ -1,6 +1,6 @@
 """TOML files: reading them, assigning values to their keys, and the examples of this package.
 
-An example is found by its name: ``fedbandits run quickstart``.
+An example is named without a path: ``fedbandits run quickstart``.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
 
 #: Allowed names of experiments. A name is a folder's name: no separators, no leading dot.
-NAME = r"^\w[\w .+=,-]{0,99}\Z"  # :data:`fedbandits._schema.PATTERNS` has it in words
+NAME = r"^\w[\w .+=,-]{0,99}\Z"  # in words: _schema.PATTERNS
 _ROOM = pathlib.Path(__file__).parents[1]
-#: In a wheel the files lie in the package. In a checkout they lie beside ``src``.
+#: Folders of examples: in the package in a wheel, beside ``src`` in a checkout.
 _FOLDERS = (_ROOM / "examples", _ROOM.parents[1] / "examples")
-#: Those that need no data from elsewhere; pyproject.toml puts the same ones into the wheel.
+#: Examples without data from elsewhere; pyproject.toml puts the same examples into the wheel.
 BUNDLED = ("quickstart", "linear", "procurement", "samba", "shops", "paper-scale")
 _BARE = re.compile(r"[\w-]+\Z")
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Read a TOML document as a table; raises tomllib.TOMLDecodeError if it is none.
+    """Read a TOML document as a table; raises tomllib.TOMLDecodeError for invalid TOML.
 
     Python's reader raises two other errors: for brackets that are nested too deeply, and for
     numbers with thousands of digits.
@@ -43,21 +43,22 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(file: pathlib.Path) -> dict[str, Any]:
-    """Read a TOML file; raises ConfigError if it is not there, cannot be read, or is no TOML."""
+    """Read a TOML file; raises ConfigError if it is missing, unreadable or invalid."""
     try:
         return parse_toml(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"{file}: no such file") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file}: not valid TOML: {error}") from None
-    except (OSError, ValueError) as error:  # ValueError: no text, or a path that cannot be one
+    except (OSError, ValueError) as error:  # ValueError: not a text, or an impossible path
         raise ConfigError(f"{str(file)!r}: cannot be read: {type(error).__name__}") from None
 
 
 def read_experiment(file: pathlib.Path, overrides: Iterable[str]) -> dict[str, Any]:
     """Read an experiment's file as a table, and carry out assignments.
 
-    If the table has no name, it gets that of the file: two files have two folders under ``runs``.
+    The name of the file is the default of the table's name: two files have two folders under
+    ``runs``.
     """
     raw = read_toml(file)
     for assignment in overrides:
@@ -73,7 +74,7 @@ def steps_in(path: str) -> list[str]:
 
 
 def assign(raw: dict[str, Any], assignment: str) -> None:
-    """Carry out ``key.path=value`` in a table, in place; refuse a path that leads nowhere.
+    """Carry out ``key.path=value`` in a table, in place; refuse a path to no table.
 
     Values are in TOML notation.
     """
@@ -90,7 +91,7 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
 
 
 def _holders(level: list[Any], steps: list[str], assignment: str) -> list[dict[str, Any]]:
-    """Find the tables that an assignment's path leads to."""
+    """Return the tables that an assignment's path leads to."""
     for step in steps:
         following: list[Any] = []
         for node in level:
@@ -109,14 +110,14 @@ def _holders(level: list[Any], steps: list[str], assignment: str) -> list[dict[s
 
 
 def _entries(entries: list[Any], step: str, assignment: str) -> list[Any]:
-    """Find the systems that one step of a path names; refuse a name that no system has."""
+    """Return the systems that one step of a path names; refuse an unknown name."""
     if chosen := named_entries(entries, step):
         return chosen
     raise ConfigError(f"--set {assignment}: there is no {unknown_entry(entries, step)}")
 
 
 def named_entries(entries: list[Any], step: str) -> list[Any]:
-    """Find the systems that one step of a path names by number, label or preset, or with ``*``."""
+    """Return the systems that a step of a path names by number, label or preset, or with ``*``."""
     if step == "*":
         return entries
     if step.isascii() and step.isdigit() and len(step) < 10:
@@ -126,7 +127,7 @@ def named_entries(entries: list[Any], step: str) -> list[Any]:
 
 
 def unknown_entry(entries: list[Any], step: str) -> str:
-    """Name a step that leads to no system, and the steps that would."""
+    """Return an unknown step of a path and the allowed steps, for an error."""
     labels = [str(e.get("label", e.get("preset"))) for e in entries if isinstance(e, dict)]
     known = ", ".join([*labels, *map(str, range(len(entries))), "*"])
     return f"{step!r}; {did_you_mean(step, labels)}allowed: {known}"
@@ -138,7 +139,7 @@ class Example(NamedTuple):
     name: str
     path: pathlib.Path
     shows: str  #: The first paragraph of comments in the file, a sentence or two.
-    takes: str  #: Its duration: the paragraph that begins with "Takes".
+    takes: str  #: Duration: the paragraph that begins with "Takes".
 
     @property
     def text(self) -> str:
@@ -148,7 +149,7 @@ class Example(NamedTuple):
 
 @functools.cache
 def examples() -> dict[str, Example]:
-    """Return every bundled example that is there, by name."""
+    """Return every available bundled example, by name."""
     bundled = {}
     for name in BUNDLED:
         paths = [folder / f"{name}.toml" for folder in _FOLDERS]
@@ -161,7 +162,7 @@ def examples() -> dict[str, Example]:
 def experiment_file(given: str | pathlib.Path) -> pathlib.Path:
     """Return the file of a path, else the file of the bundled example of that name.
 
-    Raises ConfigError if it is a bare name, without a point or a slash, and there is neither.
+    Raises ConfigError if a bare name, without a point or a slash, is neither a file nor an example.
     """
     path = pathlib.Path(given).expanduser()
     name = str(given)
@@ -183,7 +184,7 @@ def experiment_file(given: str | pathlib.Path) -> pathlib.Path:
 
 
 def _described(name: str, path: pathlib.Path) -> Example:
-    """Read an example's description from the comments that its file begins with."""
+    """Read an example's description from the leading comments of its file."""
     comments = itertools.takewhile(
         lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines()
     )

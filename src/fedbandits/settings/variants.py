@@ -59,7 +59,7 @@ def system(preset: str, *, label: str | None = None, **settings: Any) -> Variant
     Parameters
     ----------
     preset
-        Name of the preset; ``fedbandits list`` shows them all.
+        Name of the preset; ``fedbandits list`` shows all presets.
     label
         Name in results. By default the name of the preset.
     **settings
@@ -76,7 +76,7 @@ def system(preset: str, *, label: str | None = None, **settings: Any) -> Variant
 
 
 def variant(entry: Mapping[str, Any], place: str) -> Variant:
-    """Make a system from its table in a file; ``place`` is that table's path."""
+    """Make a system from its table in a file; ``place`` is the path of the table."""
     settings = dict(entry)
     preset = settings.pop("preset", None)
     label = settings.pop("label", preset)

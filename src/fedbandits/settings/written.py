@@ -1,4 +1,4 @@
-"""Settings as people write and read them: in short, in plain Python, with units, in a notebook."""
+"""Notations of settings for people: short forms, plain Python, units, and tables in a notebook."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_TIME = 100 * 365 * 86_400.0
 
 
 def plain(value: Any) -> Any:
-    """Make numbers and arrays of numpy Python's own."""
+    """Convert numbers and arrays of numpy to Python's own."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise ConfigError(f"given {shown(value)}, allowed: what a TOML file can hold")
@@ -41,7 +41,8 @@ def without_none(table: Any) -> Any:
 def seconds(given: float | str, place: str) -> float:
     """Return a length of time in seconds: ``"90 s"``, ``"1.5 h"``, ``"7 days"``, or a number.
 
-    Raises ConfigError, with the place, if it is no time between a millisecond and a hundred years.
+    Raises ConfigError, with the place, if the time is not between a millisecond and a hundred
+    years.
     """
     length = math.nan
     if isinstance(given, str):
@@ -60,16 +61,16 @@ def seconds(given: float | str, place: str) -> float:
 
 
 def written(value: Any) -> Any:
-    """Write a setting: a part in short, ``growing(1.5, auto)``, anything else as it is.
+    """Write a setting: a part in short, ``growing(1.5, auto)``, other values unchanged.
 
-    A part that has no short form is written as the table that a file would have.
+    A part without a short form is written as the table of a file.
     """
     if not isinstance(value, msgspec.Struct):
         return value
     fields = msgspec.to_builtins(value)
     config = type(value).__struct_config__
     arguments = [_argument(fields[name]) for name in value.__struct_encode_fields__]
-    if config.tag == "file":  # a file's path stands for itself
+    if config.tag == "file":  # the path stands for the file
         short = ", ".join(arguments)
     else:
         short = f"{config.tag}({', '.join(arguments)})" if arguments else str(config.tag)
@@ -83,7 +84,7 @@ def _argument(value: Any) -> str:
 
 
 def _read_back(short: str, kind: type[msgspec.Struct]) -> msgspec.Struct | None:
-    """Read a part from its short form; return None if it cannot be read."""
+    """Read a part from its short form; return None if it is not readable."""
     holder = msgspec.defstruct("Holder", [("part", kind)])
     try:
         expanded = expand({"part": short}, msgspec.inspect.type_info(holder), "")
@@ -93,12 +94,12 @@ def _read_back(short: str, kind: type[msgspec.Struct]) -> msgspec.Struct | None:
 
 
 def settings_of(config: msgspec.Struct) -> dict[str, Any]:
-    """Return all settings of a configuration, each as one writes it."""
+    """Return all settings of a configuration, in written form."""
     return {name: written(getattr(config, name)) for name in config.__struct_fields__}
 
 
 def changed(config: msgspec.Struct, usual: msgspec.Struct) -> dict[str, Any]:
-    """Return the settings that differ from those of another configuration, as one writes them."""
+    """Return the settings that differ from those of another configuration, in written form."""
     return {
         name: written(getattr(config, name))
         for name in config.__struct_fields__
@@ -107,7 +108,7 @@ def changed(config: msgspec.Struct, usual: msgspec.Struct) -> dict[str, Any]:
 
 
 def changed_in_preset(preset: str, config: msgspec.Struct) -> dict[str, Any]:
-    """Return the settings that differ from the preset's; all where the preset is not known here."""
+    """Return the settings that differ from the preset's; all settings of an unknown preset."""
     system = find_preset(preset)
     if system is None:
         return settings_of(config)
@@ -121,10 +122,10 @@ def variant_line(preset: str, label: str, config: msgspec.Struct) -> str:
 
 
 def variant_html(preset: str, label: str, config: msgspec.Struct) -> str:
-    """Show all settings of a preset in a notebook, those that are changed with a mark."""
-    own = changed_in_preset(preset, config)
+    """Show all settings of a preset in a notebook, with a mark on changed settings."""
+    changed_settings = changed_in_preset(preset, config)
     rows = [
-        (key, brief(value), "set here" if key in own else "")
+        (key, brief(value), "set here" if key in changed_settings else "")
         for key, value in settings_of(config).items()
     ]
     title = preset if label == preset else f"{preset} as {label!r}"

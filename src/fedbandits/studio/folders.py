@@ -1,11 +1,16 @@
-"""Folders of runs: names that the page may ask for, deletion, and the lock of one studio."""
+"""Folders of runs: names that the page may ask for, deletion, and the lock of one studio.
+
+Files of the studio in the folder are for its user alone.
+"""
 
 from __future__ import annotations
 
+import html
+import os
 import pathlib
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from fedbandits.errors import ConfigError, FedbanditsError, OutputBusyError
 from fedbandits.experiments.files import locked
@@ -13,6 +18,15 @@ from fedbandits.experiments.folder import CONFIG, stored_table
 
 #: The file of facts that no folder holds, and the folder of the user's own data.
 FILE, UPLOADS = "studio.sqlite", "uploads"
+#: The page that leads a browser to the studio.
+_WAY = "open-studio.html"
+_WAY_TEXT = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}">
+<title>fedbandits studio</title>
+<p><a href="{address}">Open the studio</a></p>
+"""
 #: Names of the files and folders that a run or an audit writes.
 _WRITTEN = {
     CONFIG, "results.nc", "run.json", "answer.json", "summary.csv", "report.html", "plots",
@@ -44,6 +58,42 @@ def kept_folder(folder: pathlib.Path) -> Iterator[pathlib.Path]:
                 "another folder"
             ) from None
         yield folder
+
+
+@contextmanager
+def way_to(address: str, folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Write a page that leads to an address, which this user alone can read; remove it at the end.
+
+    The address has a token, and whoever is on this machine can read a browser's command line.
+
+    Raises
+    ------
+    ConfigError
+        If nothing can be written there.
+    """
+    way = folder / _WAY
+    try:
+        way.unlink(missing_ok=True)  # of a studio that was killed
+        descriptor = os.open(way, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as stream:
+            stream.write(_WAY_TEXT.format(address=html.escape(address)).encode())
+    except OSError as error:
+        raise ConfigError(f"{way}: cannot be written ({error.strerror or error})") from None
+    try:
+        yield way
+    finally:
+        with suppress(OSError):
+            way.unlink()
+
+
+def make_private(file: pathlib.Path) -> None:
+    """Let this user alone read a file, which is made empty if there is none."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        if os.fstat(descriptor).st_mode & 0o077:
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
 
 
 def place_of(folder: pathlib.Path, run: str) -> pathlib.Path:

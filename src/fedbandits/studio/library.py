@@ -8,6 +8,7 @@ runs. A :class:`Feed` sends changes to browsers.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import pathlib
 import sqlite3
@@ -21,7 +22,7 @@ from typing import Any
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.folder import CONFIG
 from fedbandits.settings.toml_files import parse_toml
-from fedbandits.studio.folders import FILE, UPLOADS, delete_run, holds_run, place_of
+from fedbandits.studio.folders import FILE, UPLOADS, delete_run, holds_run, make_private, place_of
 from fedbandits.studio.processes import Answerer, Worker
 
 #: Seconds between two messages to one browser, at least.
@@ -112,6 +113,8 @@ class Library:
 
     def __init__(self, folder: pathlib.Path, allow_modules: bool, answerer: Answerer) -> None:
         self._folder, self._allow_modules, self._answerer = folder, allow_modules, answerer
+        with contextlib.suppress(OSError):  # where it cannot be opened either, that is told
+            make_private(folder / FILE)
         self._database = sqlite3.connect(folder / FILE, isolation_level=None)
         #: Facts of each run that its folder does not have, by the name of the run.
         self._kept = self._stored()

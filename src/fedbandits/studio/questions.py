@@ -197,7 +197,7 @@ def table_file(
         "columns": list(map(str, table["environment"].get("features", []))),
         "rows": template.rows or experiment.environment.parties * experiment.rounds,
         "toml": template.text,
-        "told": list(template.told),
+        "told": list(template.notes),
     }
 
 

@@ -49,7 +49,7 @@ async def keep_table(
     if not _SAFE_NAME.match(name):
         raise ConfigError(f"name: given {name!r}, allowed: letters, digits and _ . + -")
     place, is_new = _free(folder / UPLOADS, name, data)
-    place.parent.mkdir(exist_ok=True)
+    place.parent.mkdir(mode=0o700, exist_ok=True)  # records of the user's own
     if is_new:
         write_whole(place, data, replaces=False)
     try:

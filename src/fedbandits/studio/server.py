@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fedbandits.errors import ConfigError
-from fedbandits.studio.folders import kept_folder
+from fedbandits.studio.folders import kept_folder, way_to
 from fedbandits.studio.guard import Guard, policy_for, refusal
 from fedbandits.studio.processes import EndingError
 from fedbandits.studio.routes import Api
@@ -147,7 +147,12 @@ def _cut_short(app: ASGIApp) -> ASGIApp:
     return answer
 
 
-def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[str], None]) -> None:
+def serve(
+    folder: pathlib.Path,
+    port: int,
+    allow_modules: bool,
+    say: Callable[[str, pathlib.Path], None],
+) -> None:
     """Serve the page on this machine until Ctrl-C.
 
     Parameters
@@ -159,8 +164,9 @@ def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[s
     allow_modules
         Whether a configuration may name modules, whose code is run.
     say
-        A function that prints the address. The token is in the fragment of the address, which no
-        request and no log contains.
+        A function that prints the address, and the file of a page that leads there. The token is in
+        the fragment of the address, which no request and no log contains; other users can read a
+        browser's command line, so a browser is given the page.
 
     Raises
     ------
@@ -174,9 +180,11 @@ def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[s
             application(api, token, port), log_level="warning", timeout_graceful_shutdown=1,
             server_header=False, lifespan="off",
         )  # fmt: skip
-        say(f"http://127.0.0.1:{port}/#token={token}")
-        with contextlib.suppress(KeyboardInterrupt):  # the usual end
-            _Server(config, api).run(sockets=[listener])
+        address = f"http://127.0.0.1:{port}/#token={token}"
+        with way_to(address, kept) as way:
+            say(address, way)
+            with contextlib.suppress(KeyboardInterrupt):  # the usual end
+                _Server(config, api).run(sockets=[listener])
 
 
 def _listener(port: int) -> socket.socket:

@@ -19,7 +19,6 @@ from fedbandits.crypto.keystream import derive_key
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
-from fedbandits.systems.kernels import transpose
 
 AnyPlan = TypeVar("AnyPlan")
 
@@ -104,8 +103,6 @@ class Choices(Application[AnyPlan]):
     """An action is a number, from 0, and its outcome a reward."""
 
     TOLD = RewardTold
-    #: Under which name an open decision keeps the action.
-    CHOSEN: ClassVar[str]
 
     def action(self, decision: Decision, asked: Any) -> int:
         del asked
@@ -117,7 +114,7 @@ class Choices(Application[AnyPlan]):
         found = party.state.open.get(number)
         if found is None:
             raise LocalProtocolError(f"{party.name}: decision {number} is not open")
-        return Decision(number, getattr(found, self.CHOSEN)), told.reward
+        return Decision(number, found.arm), told.reward
 
     def stand_in(self, value: float) -> RewardTold:
         return RewardTold(value)
@@ -142,10 +139,8 @@ def float32_columns(name: str, rows: list[list[float]]) -> Floats32:
         raise LocalProtocolError(
             f"{name}: give at least one context; each must have as many numbers as the terms say"
         )
-    given = np.array(rows, np.float64)
-    columns: Floats32 = np.empty(given.shape[::-1], np.float32)
-    transpose(given, columns)
-    return columns
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(np.array(rows, np.float64).T, np.float32)
 
 
 class Resources(Protocol):

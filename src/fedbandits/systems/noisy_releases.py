@@ -6,7 +6,7 @@ the noise of a deployment. Whole parties are given sources that keep what they g
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -260,3 +260,47 @@ def sums_listener(
         return noise_in
 
     return listen
+
+
+class ReportsListener:
+    """A listener to parties that report rows of sums in clear, as ``sums``.
+
+    The noise is a report less the exact sums of all records, or of the records since the last
+    report. A report to many is heard once.
+
+    Parameters
+    ----------
+    run
+        The parties.
+    exact
+        From a party to the exact sums of its records, (rows, size).
+    are_running
+        Whether reports are of all records; else of those since the last report.
+    rows
+        From the place of a party to the numbers of its rows; by default its only row has its place.
+    unit
+        From the place of a party to the unit of the stated deviations, (size,); 1 by default.
+    """
+
+    def __init__(
+        self, run: PartiesReplicate, exact: Callable[[Any], Floats], are_running: bool,
+        rows: Callable[[int], Sequence[int]] = lambda place: (place,),
+        unit: Callable[[int], Floats | float] = lambda place: 1.0,
+    ) -> None:  # fmt: skip
+        self._parties, self._exact, self._are_running = run.players, exact, are_running
+        self._rows, self._unit = rows, unit
+        self._before: list[Floats | float] = [0.0] * len(run.players)
+
+    def __call__(self, messages: list[Message]) -> list[tuple[int, int, Floats]]:
+        noise: list[tuple[int, int, Floats]] = []
+        for place, party in enumerate(self._parties):
+            report: Any = next((m for m in messages if m.sender == party.name), None)
+            if report is None:
+                continue
+            exact = self._exact(party).copy()
+            reported = exact if self._are_running else exact - self._before[place]
+            self._before[place] = exact
+            rows = np.frombuffer(report.sums).reshape(reported.shape) - reported
+            each = zip(self._rows(place), rows / self._unit(place), strict=True)
+            noise += [(row, report.release, values) for row, values in each]
+        return noise

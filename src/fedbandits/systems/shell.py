@@ -1,27 +1,38 @@
 """The shell around every party that decides and releases.
 
-The shell holds open decisions and late rewards, and has the noise of a release drawn before anybody
-waits for the release. Releases leave, and sums come back, by an outlet. A subclass decides, learns
-from records, and goes on from sums.
+The shell holds open decisions and late rewards, counts visits of persons, keeps records for later
+releases, knows when the next release leaves, has the noise of a release drawn before anybody waits
+for the release, and ends waiting at a deadline. Releases leave, and sums come back, by an outlet.
+
+A subclass decides, learns from records, makes releases, and takes messages. It may have no outlet
+(:meth:`Shell._release` then returns the messages), no limit of records, and no persons. A party
+with rounds between its releases, as a server with phases, overrides :meth:`Shell._end_round`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
 from fedbandits._typing import Floats
+from fedbandits.environments.open_world import Visit
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
-from fedbandits.federation.events import Decision, EndRound, LetGo
+from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, LetGo, Observe
 from fedbandits.federation.exchange.outlet import Outlet, SumOfAll
+from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import PartyState, Step
+from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.federation.totals.sender import Sending
 from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.systems.terms import require_secure
+
+_DIGEST_BYTES = 16
+
+AnyRecord = TypeVar("AnyRecord")
 
 
 class OpenDecision(msgspec.Struct, frozen=True, gc=False):
@@ -42,8 +53,78 @@ class OpenDecision(msgspec.Struct, frozen=True, gc=False):
     counts: bool = True
 
 
+class Releasing(NamedTuple):
+    """Schedule of a party's releases.
+
+    Parameters
+    ----------
+    rounds
+        The horizon T, in rounds.
+    releases
+        Number of releases, at most.
+    most_records
+        Number of records that a release can have, beside the records of earlier releases. 0 if
+        there is no limit.
+    end
+        From the number of a release to the round at whose end the release leaves. None where data
+        decide.
+    """
+
+    rounds: int
+    releases: int = 0
+    most_records: int = 0
+    end: Callable[[int], int] | None = None
+
+    def next_end(self, made: int) -> int | None:
+        """Return the round at whose end the release after ``made`` leaves, if rounds are fixed."""
+        return None if self.end is None or made >= self.releases else self.end(made + 1)
+
+    def split(
+        self, made: int, records: dict[int, AnyRecord]
+    ) -> tuple[list[AnyRecord], dict[int, AnyRecord]]:
+        """Split records into those that count for the release after ``made``, and later ones.
+
+        The k-th release is of decisions 1 … k · most. So the records in a release depend on no
+        other record, nor on the time at which a reward came. No record beyond the horizon counts:
+        sums are exact up to there (:mod:`fedbandits.privacy.rounding`). Records after the last
+        release are in no release, and wait for none.
+
+        Parameters
+        ----------
+        records
+            Records by the numbers of their decisions.
+        """
+        if not records or made == self.releases:
+            return list(records.values()), {}
+        last = min((made + 1) * self.most_records, self.rounds) or self.rounds
+        if max(records) <= last:
+            return list(records.values()), {}
+        counted = [record for number, record in records.items() if number <= last]
+        return counted, {n: record for n, record in records.items() if n > last}
+
+
+class Persons(NamedTuple):
+    """Protection of persons by a party.
+
+    Parameters
+    ----------
+    most
+        Number of visits of a person that count for releases; 0 where records are protected.
+    key
+        A secret of the party, by which digests of persons are made. Without the key nobody can
+        find out whose visits were counted. The key is empty in a simulation.
+    """
+
+    most: int = 0
+    key: bytes = b""
+
+    def digest(self, person: str) -> bytes:
+        """Hash a person's name, as the state of a party keeps the name."""
+        return blake2b(person.encode(), key=self.key, digest_size=_DIGEST_BYTES).digest()
+
+
 class ShellState(PartyState, frozen=True, kw_only=True):
-    """State of a party that decides on arms.
+    """State of a party that decides.
 
     Parameters
     ----------
@@ -92,7 +173,7 @@ class SummedState(ShellState, frozen=True, kw_only=True):
     under_way: dict[int, Any] = msgspec.field(default_factory=dict)
 
 
-AnyShellState = TypeVar("AnyShellState", bound=PartyState)
+AnyShellState = TypeVar("AnyShellState", bound=ShellState)
 
 
 class Shell(ActingParty[AnyShellState]):
@@ -108,34 +189,115 @@ class Shell(ActingParty[AnyShellState]):
         The party's source of noise.
     is_noisy
         Whether releases need noise. If the terms have secure noise, the source must be secure then.
+    releasing
+        The schedule of releases.
     outlet
         The outlet for sums of all; by default nothing is sent to be summed.
+    persons
+        The protection of persons; by default records are protected.
     peers
         Names of the parties that may send to this one; by the table of messages if not given.
     """
 
+    #: The name of what is chosen, in errors.
+    CHOICE: ClassVar[str] = "arm"
+
     def __init__(
-        self, seat: Seat, state: AnyShellState, noise: Any, is_noisy: bool,
-        outlet: Outlet | None = None, peers: Sequence[str] | None = None,
+        self, seat: Seat, state: AnyShellState, noise: Any, is_noisy: bool, releasing: Releasing,
+        outlet: Outlet | None = None, persons: Persons | None = None,
+        peers: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(seat, state, peers)
         if is_noisy:
             require_secure(self.name, seat.terms, noise)
         self._noise, self._outlet = noise, outlet or Outlet()
+        self._releasing, self._persons = releasing, persons or Persons()
         #: Whether the noise of the next release has been drawn; a state that was saved has none.
         self._has_noise = False
 
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Decide():
+                self._have_noise()
+                return self._decide(event)
+            case Observe():
+                return self._observe(event)
+            case LetGo():
+                return self._let_go(event)
+            case EndRound():
+                return self._end_round(event)
+            case Deadline():
+                return self._end_waiting(event)
+            case _:
+                return self._take_message(event)
+
     # ------------------------------------------------------------ decisions
 
-    def _opened(self, decision: Decision) -> Any:
+    def _decide(self, event: Decide) -> Step:
+        """Decide on a situation; see :meth:`_decided`."""
+        raise NotImplementedError
+
+    def _observe(self, event: Observe) -> Step:
+        """Learn from the outcome of an open decision; see :meth:`_opened`."""
+        raise NotImplementedError
+
+    def _visitor(self, situation: Any) -> tuple[Any, bytes | None]:
+        """Return the situation alone, and a digest of the person if persons are protected."""
+        named = type(situation) is Visit
+        if not self._persons.most:
+            return (situation.situation if named else situation), None
+        if not (named and situation.person):
+            raise LocalProtocolError(
+                f"{self.name}: the terms protect persons, so each decision needs the person for "
+                "whom it is made; give person, a name that is the same in all visits"
+            )
+        return situation.situation, self._persons.digest(situation.person)
+
+    def _decided(
+        self, arm: int, context: Floats, person: bytes | None = None, after: Any = None
+    ) -> Step:
+        """Open the next decision, on an arm with its context (d,).
+
+        A person's first visits count, from the day on which they are decided. So the visits that
+        count follow from the times of visits, which are public, and not from contexts, rewards or
+        the times of rewards. A visit whose reward never comes is used up.
+
+        Parameters
+        ----------
+        person
+            Digest of the person; None if records are protected.
+        after
+            The state after the decision, but for its number; by default the present state.
+        """
+        state: Any = after or self._state
+        number, visits = state.decisions + 1, 0
+        if person is not None:
+            visits = state.visits.get(person, 0)
+        counts = person is None or visits < self._persons.most
+
+        def note_visit() -> Sequence[Message]:
+            state.visits[person] = visits + 1
+            return ()
+
+        return Step(
+            msgspec.structs.replace(state, decisions=number), answer=Decision(number, arm),
+            write=note_visit if person is not None and counts else None,
+            opened=(number, OpenDecision(arm, context, counts)),
+        )  # fmt: skip
+
+    def _memory(self, number: int) -> Any:
         """Return the memory of an open decision; refuse a decision that is not open."""
-        state: Any = self._state
-        opened = state.open.get(decision.number)
-        if opened is None:
-            raise LocalProtocolError(f"{self.name}: decision {decision.number} is not open")
+        memory = self._state.open.get(number)
+        if memory is None:
+            raise LocalProtocolError(f"{self.name}: decision {number} is not open")
+        return memory
+
+    def _opened(self, decision: Decision) -> OpenDecision:
+        """Return the memory of an open decision; refuse another arm than the chosen one."""
+        opened: OpenDecision = self._memory(decision.number)
         if decision.action != opened.arm:
             raise LocalProtocolError(
-                f"{self.name}: arm {opened.arm} was chosen, not {decision.action}"
+                f"{self.name}: {self.CHOICE} {opened.arm} was chosen, not {decision.action}"
             )
         return opened
 
@@ -147,25 +309,36 @@ class Shell(ActingParty[AnyShellState]):
     # ------------------------------------------------------------ releases
 
     @property
+    def _made(self) -> int:
+        """Number of releases so far; 0 for a party without a mechanism."""
+        released = getattr(self._state, "released", None)
+        return 0 if released is None else int(released.made)
+
+    @property
     def next_end(self) -> int | None:
         ended = self._outlet.has_ended(self._state)
         return None if ended else self._next_planned
 
     @property
     def _next_planned(self) -> int | None:
-        """The next round that ends with a release, where those are fixed in advance."""
-        return None
+        """The next round at whose end the party acts, where such rounds are fixed in advance."""
+        return self._releasing.next_end(self._made)
 
-    def _require_end(self, event: EndRound) -> None:
-        """Refuse the end of another round than the next one that ends with a release."""
+    def _end_round(self, event: EndRound) -> Step:
+        """Release at the end of a round; refuse another round than the next one with a release."""
         if event.round_ != self.next_end:
             raise LocalProtocolError(
                 f"{self.name}: end of round {event.round_}, not of {self.next_end}"
             )
+        return self._release()
 
-    def _draw_ahead(self, are_left: bool) -> None:
+    def _release(self) -> Step:
+        """Make the next release; learning from its sum waits until the release has left."""
+        raise NotImplementedError
+
+    def _have_noise(self) -> None:
         """Have the noise of the next release drawn, if releases are left."""
-        if not self._has_noise and are_left:
+        if not self._has_noise and self._made < self._releasing.releases:
             self._draw_noise()
             self._has_noise = True
 
@@ -173,19 +346,41 @@ class Shell(ActingParty[AnyShellState]):
         """Let the source draw the noise of the next release."""
         self._outlet.draw_ahead(self._state, self._noise)
 
-    def _take_sum(self, message: Any) -> Step:
-        """Go on from a sum of all agents' newest releases."""
+    def _resume(self) -> None:
+        super()._resume()
+        self._outlet.resumed(self._state, self._noise)
+
+    # ------------------------------------------------------------ messages, and waiting for them
+
+    def _take_message(self, message: Any) -> Step:
+        """Take a message: by default a sum of all parties' newest releases."""
         return self._outlet.take(self._state, message, self._noise, self._go_on)
 
     def _go_on(self, summed: SumOfAll) -> Step | None:
         """Go on from a sum; None, or RemoteProtocolError, if the sum makes no estimate."""
         raise NotImplementedError
 
-    def _resume(self) -> None:
-        super()._resume()
-        self._outlet.resumed(self._state, self._noise)
+    @property
+    def _answer_due(self) -> int | None:
+        """Number of the answer that the party waits for, and for which nobody else asks again."""
+        return None
 
-    # ------------------------------------------------------------ what hosts ask
+    @property
+    def awaited(self) -> int | None:
+        due = self._answer_due
+        return super().awaited if due is None else due
+
+    def _end_waiting(self, event: Deadline) -> Step:
+        """Go on without an answer; the deadline may be of an answer that has come."""
+        if event.number != self.awaited:
+            return Step(self._state)
+        return self._go_on_without()
+
+    def _go_on_without(self) -> Step:
+        """Go on without the answer that is due."""
+        return Step(self._after(stage="ready"))
+
+    # ------------------------------------------------------------ questions of hosts
 
     @property
     def report(self) -> Mapping[str, Any]:
@@ -205,3 +400,8 @@ class Shell(ActingParty[AnyShellState]):
 
     def heard_of(self, party: str) -> int:
         return self._outlet.heard_of(self._state, party)
+
+
+def staying(stages: Sequence[str], *kinds: type[Any]) -> Transitions:
+    """Return the transitions of events of these kinds, each of which leaves the stage as it is."""
+    return {(stage, kind): (stage,) for stage in stages for kind in kinds}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fedbandits._typing import Floats
 from fedbandits.environments.base import Environment
 from fedbandits.errors import ConfigError
-from fedbandits.random import Key, Purpose, integer, normals, replicate_key
+from fedbandits.random import Key, Purpose, normals, replicate_key
 from fedbandits.systems.base import PartiesReplicate, Plan, Simulation, System
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
@@ -125,13 +125,3 @@ class CompiledReplicate(Generic[AnyPlan]):
 def simulated_noise(size: int, key: Key, agent: int, name: int) -> Floats:
     """Draw noise from the seed: it protects nobody."""
     return normals(size, key, agent, name, Purpose.PRIVACY_NOISE)
-
-
-def simulated_tie(arms: int, key: Key, agent: int, round_: int) -> int:
-    """Draw the arm where an agent begins to look among equally good ones."""
-    return int(integer(arms, key, agent, round_, int(Purpose.TIE), 0))
-
-
-def simulated_draw(size: int, key: Key, agent: int, round_: int) -> Floats:
-    """Draw the standard normals (size,) by which an agent explores in a round."""
-    return normals(size, key, agent, round_, Purpose.POSTERIOR)

@@ -15,7 +15,8 @@ from fedbandits.privacy.noise_check import check_noise
 from fedbandits.privacy.sensitivity_check import check_sensitivity
 from fedbandits.settings.experiment import system
 from fedbandits.systems.party_games import paired_games
-from fedbandits.systems.pfcb import SYSTEM, audit, sharing
+from fedbandits.systems.pfcb import SYSTEM, audit
+from fedbandits.systems.pfcb import noise as pfcb_noise
 from fedbandits.testing.replicates import plan_of
 from tests.sized import sized
 
@@ -61,7 +62,7 @@ def test_noise_by_another_number_of_buyers_is_found(monkeypatch, times):
     def planned(total, honest):
         return shares.share_plan(total, max(1, round(honest * times)))
 
-    monkeypatch.setattr(sharing, "share_plan", planned)
+    monkeypatch.setattr(pfcb_noise, "share_plan", planned)
     plan = plan_secure()
     assert wrong_noise(plan) == [True, True]
     found = contents_of(plan) / SYSTEM.claim(plan).mu

@@ -15,7 +15,8 @@ from fedbandits.errors import ConfigError
 from fedbandits.privacy.continual import ContinualPlan, encoder
 from fedbandits.privacy.gaussian import epsilon_of, mu_of
 from fedbandits.settings.experiment import system
-from fedbandits.systems.pfcb import SYSTEM, sharing
+from fedbandits.systems.pfcb import SYSTEM
+from fedbandits.systems.pfcb import noise as pfcb_noise
 from fedbandits.systems.pfcb.kernels.sums import AXES, measures, unit_weight, write_sums
 from fedbandits.testing.replicates import plan_of, simulate
 from tests.contracts.test_pfcb_drivers import compare
@@ -74,7 +75,7 @@ def test_noise_that_is_divided_otherwise_is_found(monkeypatch, divided_by):
         scale = total.scale / math.sqrt(divided_by)
         return ContinualPlan(total.mechanism, total.releases, scale, total.decay)
 
-    monkeypatch.setattr(sharing, "share_plan", share_plan)
+    monkeypatch.setattr(pfcb_noise, "share_plan", share_plan)
     with pytest.raises(AssertionError):
         require_stated_noise()
 

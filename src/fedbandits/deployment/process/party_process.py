@@ -155,7 +155,10 @@ def _compile(party: PartyFolder) -> None:
 
     kernels = warm(party.federation, {party.member: party.settings.own}, say)
     if kernels:
-        _LOG.info("%s: compiled %d kernels, which are kept", party.member, kernels)
+        from fedbandits._compile.cache import are_kept  # Numba is loaded by now
+
+        kept = "which are kept" if are_kept() else "which are not kept: the next start compiles too"
+        _LOG.info("%s: compiled %d kernels, %s", party.member, kernels, kept)
 
 
 async def serve(

@@ -19,11 +19,11 @@ _ARRIVAL, _CONTEXT, _REWARD = int(Purpose.ARRIVAL), int(Purpose.CONTEXT), int(Pu
 
 #: 1/√2: the length of the directions of users and items, and of their constant coordinate.
 HALF = math.sqrt(0.5)
-#: A little below 1/√2, so that float32 rounding leaves an item's norm at most 1.
+#: Slightly below 1/√2, so that float32 rounding leaves an item's norm at most 1.
 _LENGTH = np.float32(HALF * (1.0 - 4.0e-7))
 
 
-#: Vectors, and means, of a second world that is not there.
+#: Vectors and means of an absent second world.
 NO_OTHER: Floats = np.zeros((0, 0))
 NO_MEANS: Floats = np.zeros(0)
 
@@ -32,8 +32,8 @@ class ClusteredWorld(NamedTuple):
     """One replicate of a clustered world."""
 
     theta: Floats  # (users, d) preference vectors
-    server: Ints  # (users,) where each lives
-    cumulative: Floats  # (users,) arrival probabilities, added up
+    server: Ints  # (users,) the server of each user
+    cumulative: Floats  # (users,) cumulative arrival probabilities
     cluster: Ints  # (users,) the true clusters
     items: int
     other: Floats = NO_OTHER  # (users, d) vectors of the second world; empty without drift
@@ -58,13 +58,13 @@ class ItemsWorkspace(NamedTuple):
     """Scratch of :func:`fill_items`."""
 
     words: Words32  # (4, blocks): raw Philox words
-    halves: NDArray[np.uint16]  # (d - 1, items): the same memory, a row a coordinate
+    halves: NDArray[np.uint16]  # (d - 1, items): the same memory, a row for each coordinate
     scale: Floats32  # (items,)
 
 
 @compiled
 def items_workspace(world: ClusteredWorld) -> ItemsWorkspace:
-    """Make scratch arrays that :func:`fill_items` may use."""
+    """Make scratch arrays for :func:`fill_items`."""
     rows, items = world.theta.shape[1] - 1, world.items
     words = np.zeros((4, (rows * items + 7) // 8), dtype=np.uint32)
     halves = words.reshape(-1).view(np.uint16)[: rows * items].reshape(rows, items)
@@ -75,7 +75,7 @@ def items_workspace(world: ClusteredWorld) -> ItemsWorkspace:
 def fill_items(
     world: ClusteredWorld, workspace: ItemsWorkspace, key: Key, round_: int, items: Floats32
 ) -> None:
-    """Write a round's items, the same ones in every system, into ``items`` (d, K) float32."""
+    """Write a round's items into ``items`` (d, K) float32: the same items in every system."""
     words, halves, scale = workspace
     fill_words(words, key, 0, round_, _CONTEXT)
     scale[:] = float32(1.0e-30)
@@ -117,7 +117,7 @@ def fill_expected(
 
 @allocation_free
 def draw_item_reward(expected: float, key: Key, round_: int) -> float:
-    """Draw 1 with probability ``expected``, else 0; one uniform a round, whatever was shown."""
+    """Draw 1 with probability ``expected``, else 0: one uniform draw a round."""
     return 1.0 if bernoulli(expected, key, 0, round_, _REWARD, 0) else 0.0
 
 
@@ -137,7 +137,7 @@ class BernoulliWorld(NamedTuple):
 
 @allocation_free
 def pull_arm(world: BernoulliWorld, key: Key, arm: int, round_: int) -> float:
-    """Pull an arm, and return its reward in one round: the same for every system."""
+    """Pull an arm, and return its reward in one round: the same in every system."""
     mean = world.means[arm]
     if world.other.size > 0:
         mean = mixed(mean, world.other[arm], share_of_other(world.shares, round_))
@@ -146,7 +146,7 @@ def pull_arm(world: BernoulliWorld, key: Key, arm: int, round_: int) -> float:
 
 @compiled
 def pull_regret(world: BernoulliWorld, arm: int, round_: int) -> float:
-    """Return how much less an arm is expected to pay in a round than the best arm of that round."""
+    """Return the expected reward of the best arm of a round, less that of ``arm``."""
     if world.other.size == 0:
         return float(world.means.max() - world.means[arm])
     share, best = share_of_other(world.shares, round_), 0.0

@@ -1,4 +1,4 @@
-"""Rewards that change in the course of a run: how those of two worlds are mixed."""
+"""Rewards that change in the course of a run: mixtures of two worlds."""
 
 from __future__ import annotations
 
@@ -12,38 +12,36 @@ from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.kernels.worlds import Handle, draw_reward, fill_decision_set
 from fedbandits.random import Key
 
-#: From what the expected rewards of a second world follow, see :class:`OtherRewards`.
+#: Rules for the expected rewards of a second world, see :class:`OtherRewards`.
 LINEAR, MOVED, MIRRORED = 0, 1, 2
 
 
 class Shares(NamedTuple):
-    """The share of the second world in every round, in the form that compiled code takes."""
+    """The share of the second world in every round, for compiled code."""
 
     at: Ints  # rounds in which the worlds change places; empty for a walk
-    walk: Floats  # the share after so many steps
+    walk: Floats  # the share after each number of steps
     every: int  # rounds between two steps
 
 
 #: Shares of worlds that do not drift.
 NO_SHARES = Shares(np.zeros(0, np.int64), np.zeros(1), 1)
-#: Parameters of rules that need none.
+#: Parameters for rules without parameters.
 _NO_PARAMETERS = np.zeros((1, 1))
 
 
 class OtherRewards(NamedTuple):
-    """A rule by which the expected rewards of a decision set follow in the second world."""
+    """A rule for the expected rewards of a decision set in the second world."""
 
-    kind: (
-        int  # LINEAR: ⟨x, θ⟩; MOVED: each arm has that of the arm before it; MIRRORED: sum_ less it
-    )
-    theta: Floats = _NO_PARAMETERS  # (parameters, dim): of each agent, or one row for all
+    kind: int  # LINEAR: ⟨x, θ⟩; MOVED: that of the arm before; MIRRORED: sum_ less that reward
+    theta: Floats = _NO_PARAMETERS  # (parameters, dim): a row for each agent, or one for all
     sum_: float = 0.0  # of the smallest and the largest reward
 
 
 class DriftingWorld(NamedTuple):
     """One replicate of a contextual environment whose rewards drift."""
 
-    before: Any  # the world without drift: contexts are its own
+    before: Any  # the world without drift, which has the contexts
     other: OtherRewards
     shares: Shares
 
@@ -65,8 +63,8 @@ def share_of_other(shares: Shares, round_: int) -> float:
             changes += 1
         return float(changes & 1)
     steps, last = (round_ - 1) // shares.every, shares.walk.size
-    there = steps % (2 * last)
-    return float(shares.walk[there if there < last else 2 * last - 1 - there])
+    position = steps % (2 * last)
+    return float(shares.walk[position if position < last else 2 * last - 1 - position])
 
 
 @compiled
@@ -79,18 +77,18 @@ def mixed(before: float, after: float, share: float) -> float:
 def fill_other(
     other: OtherRewards, agent: int, features: Floats32, expected: Floats32, changed: Floats32
 ) -> None:
-    """Write into ``changed`` the rewards that a decision set has in the second world.
+    """Write into ``changed`` the expected rewards of a decision set in the second world.
 
-    ``features`` are the contexts that the agent is shown, (dimension, columns) float32.
+    ``features`` are the contexts of the agent's decision set, (dimension, columns) float32.
     ``expected`` and ``changed`` are (arms,) float32: the expected rewards in the first world and,
     within the range of rewards, in the second.
     """
-    last, own = changed.size - 1, agent if other.theta.shape[0] > 1 else 0
+    last, row = changed.size - 1, agent if other.theta.shape[0] > 1 else 0
     for k in range(changed.size):
         if other.kind == LINEAR:
             mean = 0.0
             for i in range(features.shape[0]):
-                mean += float(features[i, k]) * other.theta[own, i]
+                mean += float(features[i, k]) * other.theta[row, i]
             changed[k] = float32(min(max(mean, 0.0), 1.0))
         elif other.kind == MOVED:
             changed[k] = expected[k - 1 if k > 0 else last]
@@ -108,7 +106,7 @@ def fill_drifted(
     world: Drifted, workspace: Floats32, key: Key, agent: int, round_: int, features: Floats32,
     expected: Floats32,
 ) -> int:  # fmt: skip
-    """Write a decision set of the first world, with expected rewards of both; return the best."""
+    """Write a first world's decision set with the expected rewards of both; return the best arm."""
     best = fill_decision_set(world.before, agent, round_)
     share = float32(share_of_other(world.shares, round_))
     if share == float32(0):
@@ -126,5 +124,5 @@ def fill_drifted(
 def reward_drifted(
     world: Drifted, key: Key, agent: int, round_: int, expected: Floats32, arm: int
 ) -> float:
-    """Draw a reward as the first world does: its expected rewards are those of both by now."""
+    """Draw a reward by the first world's kernel, from the mixed expected rewards."""
     return draw_reward(world.before, arm, agent, round_)

@@ -1,4 +1,4 @@
-"""Purchases as they turn out, and the truth that they are judged by."""
+"""Outcomes of purchases, and their evaluation by the true qualities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedbandits.learners.kernels.purchasing import buy, meets_constraint, total
 from fedbandits.random import Key, Purpose, binomial
 
 _REWARD = int(Purpose.REWARD)
-#: Qualities of a second world that is not there.
+#: Qualities of an absent second world.
 NO_OTHER: Floats = np.zeros(0)
 
 
@@ -27,26 +27,26 @@ class ProcurementWorld(NamedTuple):
     revenue: float  # ρ
     best: Floats  # (agents,) r*, revenue of the benchmark's purchase
     worst: Floats  # (agents,) L, regret of a purchase that misses the constraint
-    oracle: int  # how the benchmark buys
+    oracle: int  # code of the benchmark's oracle
     other: Floats = NO_OTHER  # (producers,) qualities of the second world; empty without drift
     shares: Shares = NO_SHARES
 
 
 class Truth(NamedTuple):
-    """Values that one buyer's purchases are judged by, as of the last round asked for."""
+    """Values for evaluating one buyer's purchases, as of the last requested round."""
 
     unit_revenue: Floats  # (producers,) ρ q - c
     surplus: Floats  # (producers,) q - α
     ends: Floats  # (2,): r* of the benchmark, and L of a purchase that misses the constraint
-    share: Floats  # (1,): of the second world
-    order: Ints  # (producers,) scratch, as the two below
+    share: Floats  # (1,): share of the second world
+    order: Ints  # (producers,) scratch, as the next two fields
     ratio: Floats
     purchase: Ints
 
 
 @compiled
 def truth_of(world: ProcurementWorld, agent: int) -> Truth:
-    """Return the values that a buyer's purchases are judged by before the rewards drift."""
+    """Return the values for evaluating a buyer's purchases before the rewards drift."""
     m = world.quality.size
     return Truth(
         world.revenue * world.quality - world.cost[agent],
@@ -61,7 +61,7 @@ def truth_of(world: ProcurementWorld, agent: int) -> Truth:
 
 @compiled
 def keep_up(world: ProcurementWorld, agent: int, round_: int, truth: Truth) -> None:
-    """Bring the values that purchases are judged by up to a round, where qualities drift."""
+    """Update the values for evaluating purchases to a round, if qualities drift."""
     if world.other.size == 0:
         return
     share = share_of_other(world.shares, round_)
@@ -99,12 +99,12 @@ def benchmark_of(
 def draw_good_units(
     world: ProcurementWorld, key: Key, agent: int, round_: int, purchase: Ints, good: Ints
 ) -> None:
-    """Draw how many units of each producer turn out good, into ``good`` (producers,).
+    """Draw the numbers of good units, into ``good`` (producers,).
 
-    The first l units that a buyer buys from a producer in a round are the same ones in every
+    The first l units that a buyer buys from a producer in a round are the same units in every
     system.
     """
-    # Once a round: to hand a world over for each producer would cost more than its draw.
+    # Once a round: handing a world over for each producer would cost more than its draw.
     drifts = world.other.size > 0
     share = share_of_other(world.shares, round_) if drifts else 0.0
     for i in range(purchase.size):

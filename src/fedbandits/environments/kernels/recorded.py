@@ -24,8 +24,8 @@ class TableWorld(NamedTuple):
     best: Ints  # (rows,): the arm with the largest reward
     shards: Ints  # (rows,): row numbers, grouped by party
     starts: Ints  # (parties + 1,): party i owns shards[starts[i]:starts[i + 1]]
-    drawn: bool  # whether a round shows a row at random; else the party's next one
-    persons: Ints  # (rows,): whose row each is
+    drawn: bool  # whether a round shows a random row; else the party's next row
+    persons: Ints  # (rows,): the person of each row
 
 
 class ClassificationWorld(NamedTuple):
@@ -36,7 +36,7 @@ class ClassificationWorld(NamedTuple):
     shards: Ints  # (rows,): row numbers, grouped by agent
     starts: Ints  # (agents + 1,): agent i owns shards[starts[i]:starts[i + 1]]
     arms: int
-    persons: Ints  # (rows,): whose row each is
+    persons: Ints  # (rows,): the person of each row
 
 
 @allocation_free
@@ -52,7 +52,7 @@ def row_of(world: TableWorld, key: Key, agent: int, round_: int) -> int:
     if world.drawn:
         return drawn_row_of(world, key, agent, round_)
     first, past = world.starts[agent], world.starts[agent + 1]
-    # More rounds than rows are refused before; the remainder keeps memory safe.
+    # More rounds than rows are refused earlier; the remainder keeps memory safe.
     return int(world.shards[first + (round_ - 1) % (past - first)])
 
 
@@ -100,11 +100,11 @@ def person_of_drawn_row(world: ClassificationWorld, key: Key, agent: int, round_
 class Noted(NamedTuple):
     """Notes that a run leaves in a log's world."""
 
-    chosen: NDArray[np.uint16]  # (events,), by place: what the party chose there
+    chosen: NDArray[np.uint16]  # (events,), by place: the action that the party chose there
 
 
 class LoggedWorld(NamedTuple):
-    """One replicate of a log: each event is met once at most.
+    """One replicate of a log: each event is shown at most once.
 
     Places are positions in ``order``.
     """
@@ -117,13 +117,13 @@ class LoggedWorld(NamedTuple):
     starts: Ints  # (parties + 1,): party i owns order[starts[i]:starts[i + 1]]
     shown: Bools  # (events,), by place: whether rejection sampling accepts the event
     arms: int
-    persons: Ints  # (events,): whose event each is
-    noted: Noted  # what changes in a run
+    persons: Ints  # (events,): the person of each event
+    noted: Noted  # notes that change in a run
 
 
 @allocation_free
 def draw_shown(probabilities: Floats, starts: Ints, key: Key, shown: Bools) -> None:
-    """Draw which events rejection sampling accepts, by place."""
+    """Draw, by place, whether rejection sampling accepts the event."""
     for agent in range(starts.size - 1):
         for place in range(starts[agent], starts[agent + 1]):
             round_ = place - starts[agent] + 1
@@ -137,11 +137,11 @@ def fill_log(
 ) -> int:  # fmt: skip
     """Write the context of an event, and return the logged action.
 
-    Of the logged arm alone an expected reward is known, and only if the event is accepted.
+    Only the logged arm has a known expected reward, and only if the event is accepted.
     """
     place, best = world.starts[agent] + round_ - 1, 0
     expected[:] = np.float32(math.nan)
-    if place >= world.starts[agent + 1]:  # the party's log is over
+    if place >= world.starts[agent + 1]:  # after the end of the party's log
         features[:] = np.float32(0.0)
         return int(best)
     event = world.order[place]
@@ -155,7 +155,7 @@ def fill_log(
 
 @allocation_free
 def person_of_event(world: LoggedWorld, key: Key, agent: int, round_: int) -> int:
-    """Return the number of the person of an event; nobody comes once the party's log is over."""
+    """Return the number of the person of an event; NOBODY after the end of the party's log."""
     place = world.starts[agent] + round_ - 1
     if place >= world.starts[agent + 1]:
         return NOBODY
@@ -164,7 +164,7 @@ def person_of_event(world: LoggedWorld, key: Key, agent: int, round_: int) -> in
 
 @allocation_free
 def note_chosen(world: LoggedWorld, agent: int, round_: int, arm: int) -> None:
-    """Keep the chosen arm: estimates are made from it."""
+    """Keep the chosen arm, for estimates."""
     place = world.starts[agent] + round_ - 1
     if place < world.starts[agent + 1]:
         world.noted.chosen[place] = arm
@@ -187,10 +187,10 @@ class RatingsWorld(NamedTuple):
     item_factors: Floats32  # (items, dim)
     starts: Ints  # (users + 1,): user u rated items[starts[u]:starts[u + 1]]
     items: Ints
-    rewards: Floats32  # of each of those, in [0, 1]
+    rewards: Floats32  # of each entry of ``items``, in [0, 1]
     order: Ints  # (users,): users, grouped by agent
     shares: Ints  # (agents + 1,): agent i serves order[shares[i]:shares[i + 1]]
-    scale: float  # what contexts are divided by
+    scale: float  # divisor of contexts
     arms: int
 
 
@@ -211,7 +211,7 @@ def fill_ratings(
     world: RatingsWorld, workspace: Ints, key: Key, agent: int, round_: int,
     features: Floats32, expected: Floats32,
 ) -> int:  # fmt: skip
-    """Write the contexts of different items that a user has rated; return the one liked most."""
+    """Write the contexts of different items that a user has rated; return the best rated item."""
     user = user_of(world, key, agent, round_)
     start, count = world.starts[user], world.starts[user + 1] - world.starts[user]
     best = 0
@@ -219,8 +219,8 @@ def fill_ratings(
         # Floyd's sampling: the arm-th of `arms` different places among `count`.
         top = count - world.arms + arm
         place = integer(top + 1, key, agent, round_, _CONTEXT, 1 + arm)
-        for other in range(arm):
-            if workspace[other] == place:
+        for earlier in range(arm):
+            if workspace[earlier] == place:
                 place = top
                 break
         workspace[arm] = place

@@ -1,9 +1,8 @@
-"""Worlds as compiled code meets them, without knowing their types.
+"""Worlds for compiled code, which does not know their types.
 
-Loops are given a :class:`Handle`: the addresses of two C functions, and the arrays that
-they write. So a new kind of world compiles its own code, and no loop anew. The C functions
-are made of the kernels that a world's environment names, see
-:mod:`fedbandits.environments.open_world`.
+Loops are given a :class:`Handle`: the addresses of two C functions, and the arrays that they write.
+So a new kind of world compiles its own code, and no loop anew. The C functions are made of the
+kernels that a world's environment names, see :mod:`fedbandits.environments.open_world`.
 """
 
 from __future__ import annotations
@@ -18,24 +17,24 @@ from fedbandits._typing import Floats32, Ints
 from fedbandits.random import Key, Purpose, bernoulli
 
 _REWARD = int(Purpose.REWARD)
-#: Stands for somebody who cannot be told from others.
+#: The number of a person who cannot be distinguished from others.
 NOBODY = -1
 
 
 class Handle(NamedTuple):
-    """One replicate of a world, as compiled loops take it: of the same type for all worlds."""
+    """One replicate of a world for compiled loops: of the same type for all worlds."""
 
-    packed: int  # address of what the two functions work on
-    fill: int  # address of int64 fill(packed, agent, round): the best arm; negative if it failed
+    packed: int  # address of the argument of both functions
+    fill: int  # address of int64 fill(packed, agent, round): the best arm; negative after a failure
     reward: int  # address of float64 reward(packed, arm, agent, round)
     joins: Ints  # (agents,): the first round of each agent
-    who: Ints  # (1,): receives the person who comes, or NOBODY
+    who: Ints  # (1,): receives the visiting person, or NOBODY
     features: Floats32  # (dimension, columns): receives the contexts
     expected: Floats32  # (arms,): receives the expected reward of each arm
 
 
 class PackedWorld(NamedTuple):
-    """All that the functions of a handle work on."""
+    """The argument of a handle's functions."""
 
     world: Any
     workspace: Any
@@ -56,16 +55,16 @@ def fill_decision_set(handle: Handle, agent: int, round_: int) -> int:
 
 @inlined
 def draw_reward(handle: Handle, arm: int, agent: int, round_: int) -> float:
-    """Draw the reward of an arm of the decision set that was filled last.
+    """Draw the reward of an arm of the last decision set.
 
-    It is NaN if it is never observed: then nothing is learned from the decision.
+    NaN means that the reward is never observed: then nothing is learned from the decision.
     """
     return float(call_float(handle.reward, handle.packed, arm, agent, round_))
 
 
 @inlined
 def first_turn(joins: Ints, agent: int, round_: int, step: int) -> int:
-    """Return the first round that an agent plays, of the given one and every ``step``-th after it.
+    """Return the first round that an agent plays, among ``round_`` and every ``step``-th after it.
 
     ``joins`` has the first round of each agent, (agents,) int64.
     """
@@ -85,7 +84,7 @@ def bernoulli_reward(
 def expected_reward(
     world: Any, key: Key, agent: int, round_: int, expected: Floats32, arm: int
 ) -> float:
-    """Return the expected reward itself as the reward."""
+    """Return the expected reward as the reward."""
     return np.float64(expected[arm])
 
 
@@ -97,12 +96,12 @@ def nobody(world: Any, key: Key, agent: int, round_: int) -> int:
 
 @allocation_free
 def note_nothing(world: Any, agent: int, round_: int, arm: int) -> None:
-    """Leave a choice unnoted, in worlds of which nothing changes in a run."""
+    """Ignore a choice, in worlds without notes."""
     return
 
 
 def filling(fill: Any, person: Any) -> Callable[[Any], Any]:
-    """Return how the ``fill`` of a handle is made of a world's kernels, for a ``CFunction``."""
+    """Return a maker of a handle's ``fill`` from a world's kernels, for a ``CFunction``."""
 
     def make(read: Any) -> Any:
         def entry(address: Any, agent: Any, round_: Any) -> Any:
@@ -119,7 +118,7 @@ def filling(fill: Any, person: Any) -> Callable[[Any], Any]:
 
 
 def paying(reward: Any, note: Any) -> Callable[[Any], Any]:
-    """Return how the ``reward`` of a handle is made of a world's kernels, for a ``CFunction``."""
+    """Return a maker of a handle's ``reward`` from a world's kernels, for a ``CFunction``."""
 
     def make(read: Any) -> Any:
         def entry(address: Any, arm: Any, agent: Any, round_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A table as it was read, and its cells as numbers or texts; all else is refused with its line."""
+"""A table as read, and its cells as numbers or texts; other cells are refused with their line."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ from fedbandits.environments.tables.formats import (
 )
 from fedbandits.errors import DataError
 
-#: Numbers, NaN where one is missing; or texts, empty where one is missing.
+#: Numbers, with NaN for missing values; or texts, with empty texts for missing values.
 Cells = NDArray[Any]
 
 
 class RawTable(NamedTuple):
-    """A table before anything is made of its columns."""
+    """A table before its columns are interpreted."""
 
-    name: str  # what errors call it: its path, or ``the table``
+    name: str  # name in errors: the path, or ``the table``
     columns: dict[str, Cells]  # (rows,) float64 or texts, by the name of the column
-    lines: Ints  # (rows,): where each row stands
-    unit: str  # what is counted there: ``line`` of a file, or ``row``
-    separator: str = ""  # what separates cells in its file; empty where nothing does
-    format: NumberFormat = NumberFormat()  # how numbers are written
-    marks: Marks = KNOWN_MARKS  # what stands for a missing value
+    lines: Ints  # (rows,): number of each row's line
+    unit: str  # unit of ``lines``: ``line`` of a file, or ``row``
+    separator: str = ""  # separator of cells in the file; empty without a file of text
+    format: NumberFormat = NumberFormat()  # format of numbers
+    marks: Marks = KNOWN_MARKS  # marks of missing values
 
     def read_as(self, reading: Reading) -> RawTable:
-        """Take cells for numbers and gaps as the settings say."""
+        """Return the table with the settings' format of numbers and marks of missing values."""
         commas = self.separator not in ("", ",")
         format_ = NumberFormat(reading.decimal, reading.thousands, commas)
         marks = KNOWN_MARKS if reading.marks is None else Marks.of(reading.marks)
         return self._replace(format=format_, marks=marks)
 
     def cells(self, column: str, key: str) -> Cells:
-        """Return the cells of a column that the setting ``key`` names; DataError if none is so."""
+        """Return the cells of a column, which the setting ``key`` names; DataError if unknown."""
         cells = self.columns.get(tidy(column))
         if cells is None:
             raise DataError(
@@ -63,18 +63,18 @@ class RawTable(NamedTuple):
         return cells
 
     def _names(self, wanted: str) -> str:
-        """List the columns; not if they may be data of a file without names."""
+        """List the columns; not if the names look like data of a file without names."""
         known = list(self.columns)
         if any(NumberFormat(commas=True).read(name) is not None for name in known):
             return "some of its columns have numbers as names: check that the first line names them"
         return f"{did_you_mean(wanted, known)}its columns: {', '.join(known)}"
 
     def place(self, row: int, column: str) -> str:
-        """Say where a cell stands, for errors."""
+        """Return the place of a cell, for errors."""
         return f"{self.name}, {self.unit} {self.lines[row]}, column {column!r}"
 
     def only(self, kept: Bools) -> RawTable:
-        """Keep some rows."""
+        """Return the table with the ``kept`` rows."""
         columns = {name: cells[kept] for name, cells in self.columns.items()}
         return self._replace(columns=columns, lines=self.lines[kept])
 
@@ -91,10 +91,10 @@ class RawTable(NamedTuple):
 
 
 def numbers(raw: RawTable, column: str, key: str) -> Floats:
-    """Read the cells of a column as numbers, NaN where one is missing.
+    """Read the cells of a column as numbers, with NaN for missing values.
 
     ``key`` is the setting that names the column, for errors. Raises DataError with the line of the
-    first cell that holds no number, or one that can be read in two ways.
+    first cell that holds no number, or a number with two readings.
     """
     cells = raw.cells(column, key)
     if cells.dtype != object:
@@ -112,9 +112,9 @@ def numbers(raw: RawTable, column: str, key: str) -> Floats:
     return np.array([read.get(text, np.nan) for text in cells], np.float64)
 
 
-def _refuse_doubt(raw: RawTable, column: str, cells: Cells, there: set[str]) -> None:
-    """Refuse numbers with two decimal signs, or with one that may stand between thousands."""
-    rows = [first_row(cells, {t for t in there if sign in t}) for sign in raw.format.decimals]
+def _refuse_doubt(raw: RawTable, column: str, cells: Cells, present: set[str]) -> None:
+    """Refuse numbers with two decimal signs, or with a decimal sign that may separate thousands."""
+    rows = [first_row(cells, {t for t in present if sign in t}) for sign in raw.format.decimals]
     if len(rows) > 1 and max(rows) < len(cells):
         raise DataError(
             f"{raw.place(max(rows), column)}: is written with another decimal sign than {raw.unit} "
@@ -122,7 +122,7 @@ def _refuse_doubt(raw: RawTable, column: str, cells: Cells, there: set[str]) -> 
         )
     sign = sign_in_doubt(raw, column)
     if sign:
-        row = first_row(cells, {text for text in there if sign in text})
+        row = first_row(cells, {text for text in present if sign in text})
         raise DataError(
             f"{raw.place(row, column)}: can be read in two ways: {SIGNS[sign]} may be a "
             f"decimal sign or stand between thousands; {remedy(sign)}"
@@ -130,43 +130,43 @@ def _refuse_doubt(raw: RawTable, column: str, cells: Cells, there: set[str]) -> 
 
 
 def sign_in_doubt(raw: RawTable, column: str) -> str:
-    """Find the sign of a column of numbers that is decimal, or stands between thousands.
+    """Return the sign of a column of numbers that may be a decimal or a thousands sign.
 
-    It is a decimal sign if another column of numbers shows that, and none shows the other one.
-    Empty if there is no doubt.
+    The sign is a decimal sign if another column of numbers shows that, and none shows the other
+    sign. The result is empty without doubt.
     """
     cells = raw.columns[tidy(column)]
     if cells.dtype != object:
         return ""
-    there = set(cells)
+    present = set(cells)
     for sign in raw.format.doubtful:
-        if in_two_ways(sign, there - raw.marks.among(cells)) and _decimals_shown(raw) != {sign}:
+        if in_two_ways(sign, present - raw.marks.among(cells)) and _decimals_shown(raw) != {sign}:
             return sign
     return ""
 
 
 def _decimals_shown(raw: RawTable) -> set[str]:
-    """Find the signs of which some column of numbers shows that they are decimal signs."""
+    """Return the signs that some column of numbers shows to be decimal signs."""
     shown = set()
     for cells in raw.columns.values():
         if cells.dtype != object:
             continue
-        there = set(cells) - raw.marks.among(cells)
-        signs = {sign for sign in ".," if any(sign in text for text in there)}
-        if all(NumberFormat(commas=True).read(text) is not None for text in there):
-            shown |= {sign for sign in signs if not in_two_ways(sign, there)}
+        present = set(cells) - raw.marks.among(cells)
+        signs = {sign for sign in ".," if any(sign in text for text in present)}
+        if all(NumberFormat(commas=True).read(text) is not None for text in present):
+            shown |= {sign for sign in signs if not in_two_ways(sign, present)}
     return shown
 
 
 def first_row(cells: Cells, among: set[str]) -> int:
-    """Find the first row whose cell is among some texts; the number of rows if there is none."""
+    """Return the first row whose cell is in ``among``; the number of rows if there is none."""
     if not among:
         return len(cells)
     return next((row for row, text in enumerate(cells) if text in among), len(cells))
 
 
 def _instead(raw: RawTable, text: str, key: str) -> str:
-    """Explain why a cell holds no number, with the remedy."""
+    """Explain why a cell holds no number, with a remedy."""
     if is_date(text):
         return f"is {DATES}"
     used = raw.format
@@ -180,8 +180,8 @@ def _instead(raw: RawTable, text: str, key: str) -> str:
             f'"{between.thousands}", or take such signs out'
         )
     if between is not None or NumberFormat(other).read(text) is not None:
-        said = f'decimal = "{used.decimals}", thousands = "{used.thousands}"'
-        return f"does not fit the format of numbers ({said}); correct the cell, or these keys"
+        stated = f'decimal = "{used.decimals}", thousands = "{used.thousands}"'
+        return f"does not fit the format of numbers ({stated}); correct the cell, or these keys"
     if key in ("features", "ranges"):
         return (
             "is not a number; correct it, or give the column categories instead of a range or a "
@@ -191,10 +191,10 @@ def _instead(raw: RawTable, text: str, key: str) -> str:
 
 
 def texts(raw: RawTable, column: str, key: str) -> Cells:
-    """Read the cells of a column as texts, empty where one is missing.
+    """Read the cells of a column as texts, with empty texts for missing values.
 
-    Whole numbers are written without a point, so that ``1`` and ``1.0`` are the same class.
-    ``key`` is the setting that names the column, for errors.
+    Whole numbers are written without a point, so that ``1`` and ``1.0`` are the same class. ``key``
+    is the setting that names the column, for errors.
     """
     cells = raw.cells(column, key)
     if cells.dtype == object:
@@ -207,16 +207,17 @@ def texts(raw: RawTable, column: str, key: str) -> Cells:
 
 
 def number_text(value: float) -> str:
-    """Write a number as a text: whole numbers without a point, and nothing for NaN."""
+    """Write a number as a text: whole numbers without a point, NaN as an empty text."""
     if math.isnan(value):
         return ""
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def missing(raw: RawTable, column: str, key: str, listed: frozenset[str] = frozenset()) -> Bools:
-    """Mark the cells of a column that hold nothing.
+    """Mark the empty cells of a column.
 
-    Texts that the user has listed as categories or classes are values, even ``NA``.
+    Texts that the user has ``listed`` as categories or classes are values, even ``NA``. ``key`` is
+    the setting that names the column.
     """
     return raw.marks.gaps(raw.cells(column, key), listed)
 
@@ -224,40 +225,40 @@ def missing(raw: RawTable, column: str, key: str, listed: frozenset[str] = froze
 _Kind = Literal["number", "text", "date"]
 
 
-class Found(NamedTuple):
-    """The kind of values that a column holds; ``mixed`` is numbers or dates among others."""
+class ColumnKind(NamedTuple):
+    """The kind of values in a column; ``mixed`` is numbers or dates among others."""
 
     kind: Literal["number", "text", "date", "mixed", "empty"]
-    row: int = 0  # of a mixed column: the first row whose cell is of the rarer kind
+    row: int = 0  # of a mixed column: the first row with the rarer kind
 
 
-def found_in(raw: RawTable, column: str, key: str) -> Found:
-    """Find the kind of values that a column holds."""
+def column_kind(raw: RawTable, column: str, key: str) -> ColumnKind:
+    """Determine the kind of values in a column."""
     cells = raw.cells(column, key)
     gaps = raw.marks.gaps(cells)
     if gaps.all():
-        return Found("empty")
+        return ColumnKind("empty")
     if cells.dtype != object:
-        return Found("date" if compact_dates(cells[~gaps]) else "number")
-    there = set(cells[~gaps])
-    if are_compact_dates(there):
-        return Found("date")
-    kinds = {text: _kind(raw, text) for text in there}
-    found = {*kinds.values()}
-    if len(found) == 1:
-        return Found(found.pop())
+        return ColumnKind("date" if compact_dates(cells[~gaps]) else "number")
+    present = set(cells[~gaps])
+    if are_compact_dates(present):
+        return ColumnKind("date")
+    kinds = {text: _kind(raw, text) for text in present}
+    kinds_present = {*kinds.values()}
+    if len(kinds_present) == 1:
+        return ColumnKind(kinds_present.pop())
     counts = Counter(kinds[text] for text in cells[~gaps])
-    # Dates among many more texts are texts: names may look like one.
-    if "number" not in found and counts["date"] <= counts["text"]:
-        return Found("text")
+    # Dates among many more texts are texts: names may look like dates.
+    if "number" not in kinds_present and counts["date"] <= counts["text"]:
+        return ColumnKind("text")
     rest = [kind for kind, _ in counts.most_common()][1:]
-    if "number" in found and counts["number"] * 2 < counts.total():
+    if "number" in kinds_present and counts["number"] * 2 < counts.total():
         rest = ["number"]
-    return Found("mixed", first_row(cells, {t for t, kind in kinds.items() if kind in rest}))
+    return ColumnKind("mixed", first_row(cells, {t for t, kind in kinds.items() if kind in rest}))
 
 
 def _kind(raw: RawTable, text: str) -> _Kind:
-    # Other signs of numbers are told of with the remedy, when the numbers are read.
+    # Numbers with other signs are refused with a remedy later, when the numbers are read.
     if raw.format.read(text) is not None or with_comma(text) or with_thousands(text) is not None:
         return "number"
     return "date" if is_date(text) else "text"

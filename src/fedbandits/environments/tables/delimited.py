@@ -1,6 +1,6 @@
-"""Files of separated values: comma, semicolon, tab or |, with the line of all that is wrong.
+"""Files of separated values, by comma, semicolon, tab or |; faults are refused with their line.
 
-What is no table of separated values is recognised, and refused with what to do with it.
+Files in other formats are recognised, and refused with a remedy.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from fedbandits.environments.tables.formats import (
 from fedbandits.errors import DataError
 
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a | sign", " ": "a blank"}
-#: A blank must be stated: there are blanks in texts.
+#: Separators that are guessed. A blank must be stated: texts have blanks.
 _FOUND_OUT = ",;\t|"
-#: Records by which a separator is told.
+#: Number of records for guessing a separator.
 _LOOKED_AT = 20
-#: What a last row begins with that adds up the others.
+#: First words of a last row with totals.
 _TOTALS = frozenset({"total", "totals", "sum", "summe", "gesamt", "grand total", "somme", "totale"})
-#: Encodings in which any bytes are some text, right or wrong.
+#: Encodings that decode any bytes, rightly or wrongly.
 _SINGLE_BYTES = ("iso8859", "cp125", "mac")
-#: What `fedbandits` reads, for errors.
+#: Formats of tables, for errors.
 _ACCEPTED = (
     "a table may be CSV (cells separated by commas, semicolons, tabs or |; the first line names "
     "the columns), Parquet, or a data frame"
@@ -52,7 +52,7 @@ def read_delimited(path: str, data: bytes, reading: Reading = AS_FOUND) -> RawTa
     """Read a table from a file of separated values, whose first line names the columns.
 
     ``data`` is the content of the file, packed or not; errors call it ``path``. Raises DataError
-    with the line, if it is no such file.
+    with the line, if the content is no such table.
     """
     text = decoded(path, data, reading.encoding)
     _refuse_other_formats(path, text)
@@ -74,7 +74,7 @@ def read_delimited(path: str, data: bytes, reading: Reading = AS_FOUND) -> RawTa
     _refuse_rows(path, line, names, rows)
     columns = {}
     for name, cells in zip(names, zip(*(cells for _, cells in rows), strict=True), strict=True):
-        if name:  # a column without a name, such as a saved index, cannot be asked for
+        if name:  # a column without a name, such as a saved index, cannot be named by a setting
             columns[name] = np.array(cells, dtype=object)
     lines = np.array([number for number, _ in rows], np.int64)
     return RawTable(path, columns, lines, "line", separator).read_as(reading)
@@ -83,7 +83,7 @@ def read_delimited(path: str, data: bytes, reading: Reading = AS_FOUND) -> RawTa
 def decoded(path: str, data: bytes, encoding: str) -> str:
     """Return the text of a file, packed or not.
 
-    Raises DataError with the line, if it is no text in this ``encoding``.
+    Raises DataError with the line, if the content is no text in this ``encoding``.
     """
     data = unpacked(path, data)
     _refuse_binary(path, data)
@@ -96,7 +96,7 @@ def decoded(path: str, data: bytes, encoding: str) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(
             f"{path}, line {line}: is not {encoding} text; save the file as UTF-8, or set "
-            'encoding to what it is, such as encoding = "latin-1"'
+            'encoding, such as encoding = "latin-1"'
         ) from None
     except UnicodeError as error:  # such as UTF-16 without its mark
         raise DataError(f"{path}: is not {encoding} text: {error}; set encoding") from None
@@ -113,7 +113,7 @@ def decoded(path: str, data: bytes, encoding: str) -> str:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Tell whether bytes are UTF-8 beyond ASCII, which a text of another encoding hardly is."""
+    """Tell whether bytes are UTF-8 beyond ASCII, unlikely for a text in another encoding."""
     try:
         return not data.isascii() and bool(data.decode("utf-8"))
     except UnicodeDecodeError:
@@ -121,7 +121,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _announced(text: str) -> str:
-    """Read a first line such as ``sep=;``, which spreadsheets write; empty if there is none."""
+    """Read a first line such as ``sep=;``, which spreadsheets write; empty without such a line."""
     first = text[:16].splitlines()[:1]
     if first and len(first[0]) == 5 and first[0].lower().startswith("sep="):
         return first[0][4] if first[0][4] in SEPARATORS else ""
@@ -129,24 +129,24 @@ def _announced(text: str) -> str:
 
 
 def _separator(text: str) -> str:
-    """Choose the separator that gives most cells a line, if possible as many in each."""
+    """Choose the separator with most cells a line, preferably equally many in each line."""
 
     def score(separator: str) -> tuple[bool, bool, bool, int]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
         widths = []
         try:
             widths = [len(cells) for cells in itertools.islice(reader, _LOOKED_AT) if cells]
-        except csv.Error:  # told with its line when the file is read
+        except csv.Error:  # reading the file reports it with its line
             return (False, False, False, 0)
         first = widths[0] if widths else 0
-        # Below a title there may be a table, which is told then.
+        # A table may follow below a title, which is reported later.
         return first > 1, max(widths, default=0) > 1, len(set(widths)) == 1, first
 
     return max(_FOUND_OUT, key=score)
 
 
 def _records(path: str, text: str, separator: str) -> Iterator[_Record]:
-    """Read every record with the number of its first line; blank lines are left out."""
+    """Yield every record with the number of its first line; blank lines are left out."""
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=separator, strict=True, skipinitialspace=True
     )
@@ -195,13 +195,13 @@ def _whole(path: str, record: _Record, names: list[str], header: int, separator:
 
 
 def _refuse_rows(path: str, header: int, names: list[str], rows: list[_Record]) -> None:
-    """Refuse rows that are no data: the names again, a title, a note, or a sum."""
+    """Refuse rows that are not data: repeated names, a title, a note, or totals."""
     again = next((line for line, cells in rows if cells == names and len(names) > 1), None)
     if again is not None:
         raise DataError(f"{path}, line {again}: names the columns again; take it out")
     if len(names) > 2 and names[0] and not any(names[1:]):
         raise DataError(
-            f"{path}, line {header}: names one column only, as a title does; take out what stands "
+            f"{path}, line {header}: names one column only, as a title does; take out all lines "
             "above the names of the columns"
         )
     line, cells = rows[-1]
@@ -218,13 +218,13 @@ def _refuse_rows(path: str, header: int, names: list[str], rows: list[_Record]) 
 
 @functools.cache
 def _other_formats() -> dict[str, dict[str, str]]:
-    """Read the beginnings of files in other formats, and what to do with these files."""
+    """Read the beginnings of files in other formats, and the remedies."""
     file = pathlib.Path(__file__).with_name("other_formats.toml")
     return tomllib.loads(file.read_text(encoding="utf-8").replace("FRAME", _FRAME))
 
 
 def _refuse_binary(path: str, data: bytes) -> None:
-    """Refuse a file whose first bytes say that it is no text."""
+    """Refuse a file whose first bytes show that it is no text."""
     for beginning, what in _other_formats()["binary"].items():
         if data.startswith(beginning.encode("latin-1")):
             raise DataError(f"{path}: is {what}")
@@ -240,7 +240,7 @@ def _refuse_other_formats(path: str, text: str) -> None:
 def _refuse_data_as_names(
     path: str, line: int, names: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Refuse a first record that is a row of data; it is not printed."""
+    """Refuse a first record that is a row of data, without printing the record."""
     named = [index for index, name in enumerate(names) if name]
     format_ = NumberFormat(commas=True)
     whole = numeric = certain = 0

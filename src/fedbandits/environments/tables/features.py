@@ -23,16 +23,16 @@ from fedbandits.rows import (
     with_constant,
 )
 
-#: From this share of values on, a range that cuts them off is told.
+#: Share of cut-off values from which a range gets a caution.
 _MANY = 0.05
-#: Numbers that stand for a missing value in many files: 99, -999 and so on.
+#: Marks of missing values in many files: 99, -999 and so on.
 _NINES = tuple(sign * (10**digits - 1) for digits in range(2, 7) for sign in (-1, 1))
-#: So many times as large as all others a positive one must be; a negative one must be alone.
+#: A positive mark must be this many times as large as all others; a negative mark must be alone.
 _FAR = 4.0
 
 
 class Numeric(NamedTuple):
-    """A column of numbers: [low, high] becomes [-limit, limit], what lies outside its end."""
+    """A column of numbers: [low, high] becomes [-limit, limit]; values outside are cut off."""
 
     name: str
     low: float
@@ -41,12 +41,12 @@ class Numeric(NamedTuple):
 
     @classmethod
     def spread_out(cls, name: str, centre: float, spread: float) -> Self:
-        """Make a column that counts in spreads from a centre."""
+        """Make a column that is counted in spreads from its centre."""
         return cls(name, *limits_of(centre, spread), MOST_SPREADS)
 
     @property
     def key(self) -> Literal["ranges", "spread"]:
-        """The setting that says how its values are scaled."""
+        """The setting that determines the scale of its values."""
         return "ranges" if self.limit == 1.0 else "spread"
 
     @property
@@ -59,16 +59,16 @@ class Numeric(NamedTuple):
         return missing(raw, self.name, "features")
 
     def coordinates(self, raw: RawTable) -> Floats:
-        """Return the numbers in [-limit, limit], (rows, 1); 0 where one is missing."""
-        found = scaled(numbers(raw, self.name, "features"), self.low, self.high, self.limit)
-        return np.nan_to_num(found, nan=0.0)[:, None]
+        """Return the numbers in [-limit, limit], (rows, 1), with 0 for missing values."""
+        values = scaled(numbers(raw, self.name, "features"), self.low, self.high, self.limit)
+        return np.nan_to_num(values, nan=0.0)[:, None]
 
 
 class Categorical(NamedTuple):
-    """A column of texts: one coordinate for each category, 1 for that of the row."""
+    """A column of texts: one coordinate for each category, which is 1 for the row's category."""
 
     name: str
-    levels: tuple[str, ...]  # its categories; ``*`` stands for all that are not listed
+    levels: tuple[str, ...]  # the categories; ``*`` stands for all texts that are not listed
 
     @property
     def width(self) -> int:
@@ -80,12 +80,12 @@ class Categorical(NamedTuple):
         return missing(raw, self.name, "features", frozenset(self.levels))
 
     def coordinates(self, raw: RawTable) -> Floats:
-        """Mark each row's category with 1, (rows, levels); a row of zeros where it is missing."""
+        """Mark each row's category with 1, (rows, levels); a missing value is a row of zeros."""
         codes = codes_of(raw, self.name, "categories", self.levels, ~self.gaps(raw))
-        found = np.zeros((len(codes), len(self.levels)))
-        there = np.flatnonzero(codes >= 0)
-        found[there, codes[there]] = 1.0
-        return found
+        marked = np.zeros((len(codes), len(self.levels)))
+        present = np.flatnonzero(codes >= 0)
+        marked[present, codes[present]] = 1.0
+        return marked
 
 
 Feature = Numeric | Categorical
@@ -94,11 +94,11 @@ Feature = Numeric | Categorical
 def codes_of(
     raw: RawTable, column: str, key: str, listed: Sequence[str], there: Bools | None = None
 ) -> Cells:
-    """Return the number of each row's text in a list, -1 where it is missing.
+    """Return the number of each row's text in a list, with -1 for missing values.
 
     The setting ``key`` has ``listed`` the texts; ``*`` stands for all others. ``there`` (rows,)
-    says where there is a text; everywhere if it is not given. Raises DataError with the line of the
-    first text that is not listed.
+    marks the rows with a text; by default all rows. Raises DataError with the line of the first
+    text that is not listed.
     """
     spelled = texts(raw, column, key)
     number = {text: code for code, text in enumerate(listed)}
@@ -122,11 +122,11 @@ def contexts_of(
 ) -> Floats32:  # fmt: skip
     """Make the contexts of all rows, (rows, d) float32, of norm at most 1.
 
-    A feature adds at most 1 to the squared norm of a row, or about 1 if it counts in spreads. So
-    rows are divided by the root of the number of features, or by a ``norm`` that is stated; longer
-    rows are shortened to it. With ``indicators`` each feature gets a coordinate more, 1 where its
-    value is missing and the others are 0. ``intercept`` is the share of the squared norm that a
-    constant coordinate gets; 0 for no such coordinate.
+    A feature adds at most 1 to the squared norm of a row, or about 1 if it is counted in spreads.
+    So rows are divided by the root of the number of features, or by a stated ``norm``; rows that
+    are still longer than 1 are cut to norm 1. With ``indicators`` each feature gets a further
+    coordinate, which is 1 where its value is missing and its other coordinates are 0. ``intercept``
+    is the share of the squared norm for a constant coordinate; 0 means no such coordinate.
     """
     blocks = []
     for feature in features:
@@ -140,29 +140,29 @@ def contexts_of(
 def suspicious(
     raw: RawTable, features: Sequence[Feature], stated: Collection[str]
 ) -> Iterable[str]:
-    """Yield cautions about columns of numbers, of which some have ``stated`` facts."""
+    """Yield cautions about columns of numbers; columns with ``stated`` facts get fewer."""
     for feature in features:
         if not isinstance(feature, Numeric):
             continue
         values = numbers(raw, feature.name, "features")
-        there = values[~np.isnan(values)]
-        outside = int(((there < feature.low) | (there > feature.high)).sum())
-        if outside > _MANY * len(there):
+        present = values[~np.isnan(values)]
+        outside = int(((present < feature.low) | (present > feature.high)).sum())
+        if outside > _MANY * len(present):
             yield (
-                f"{feature.key}: {outside} of {len(there)} values of {feature.name} lie outside "
+                f"{feature.key}: {outside} of {len(present)} values of {feature.name} lie outside "
                 f"[{feature.low:g}, {feature.high:g}], and count as its nearer end; correct the "
                 f"{feature.key.removesuffix('s')}, or how the column is read (decimal, thousands, "
                 "missing_marks)"
             )
         if feature.name in stated:
             continue
-        if unit := unit_since_1970(there):
+        if unit := unit_since_1970(present):
             yield (
                 f"features: values of {feature.name} look like times in {unit} since 1970; later "
                 "visits lie beyond all that was learned from: make hours, weekdays or a time since "
                 "an event of them, leave the column out, or state its range"
             )
-        if mark_among(there) is not None:
+        if mark_among(present) is not None:
             yield (
                 f"missing_marks: a value of {feature.name} is far from all others, and is written "
                 "with nines, as marks of missing values are; if it is one, list it"
@@ -170,7 +170,7 @@ def suspicious(
 
 
 def mark_among(values: Floats) -> float | None:
-    """Find a number of a column that looks like a mark of missing values, such as -999."""
+    """Return a number that looks like a mark of missing values, such as -999, or None."""
     for mark in _NINES:
         others = values[values != mark]
         if len(others) in (0, len(values)):

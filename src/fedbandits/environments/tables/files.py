@@ -1,4 +1,4 @@
-"""Files as bytes and as text: pipes are kept, packed files unpacked, others refused by name."""
+"""Files as bytes and as text: pipes are kept, packed files unpacked, others refused."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from typing import NamedTuple
 
 from fedbandits.errors import ConfigError, DataError
 
-#: What pipes held, by path, device and number.
+#: Contents of pipes, by path, device and number.
 _PIPES: dict[tuple[str, int, int], bytes] = {}
 _READING = threading.Lock()
 _RELATIVE = "no such file; a path is relative to the folder in which the command is run"
-#: Bytes that a file may unpack to: more are hardly one table, and fill a machine's memory.
+#: Largest unpacked size in bytes: larger files are hardly tables, and fill a machine's memory.
 MOST_UNPACKED = 2**31
-#: First bytes of packed files, and what opens them.
+#: First bytes of packed files, and functions that open them.
 _OPENED: dict[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
 _ZIP = b"PK\x03\x04"
-#: What another program must unpack first.
+#: First bytes of files that another program must unpack, and the command.
 _OTHERS = {
     b"\x28\xb5\x2f\xfd": "zstd -d",
     b"7z\xbc\xaf\x27\x1c": "7z x",
@@ -43,7 +43,7 @@ _OTHERS = {
 
 
 class Stamp(NamedTuple):
-    """A sign that tells versions of a file apart without reading it."""
+    """A sign that identifies versions of a file without reading it."""
 
     path: str
     size: int = -1
@@ -51,7 +51,7 @@ class Stamp(NamedTuple):
 
 
 def stamp(path: str) -> Stamp:
-    """Return the stamp of a file; that of a missing one says so, and a pipe has but one version."""
+    """Return the stamp of a file; a missing file has a stamp too, and a pipe has one version."""
     try:
         status = pathlib.Path(path).stat()
     except (OSError, ValueError):
@@ -62,7 +62,7 @@ def stamp(path: str) -> Stamp:
 
 
 def is_pipe(path: str) -> bool:
-    """Tell whether a path is that of a pipe, which can be read only once."""
+    """Tell whether a path is a pipe, which can be read only once."""
     try:
         return stat.S_ISFIFO(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -70,7 +70,7 @@ def is_pipe(path: str) -> bool:
 
 
 def file_digest_of(path: str) -> str:
-    """Compute SHA-256 of a file; empty if it cannot be read."""
+    """Compute SHA-256 of a file; empty if the file cannot be read."""
     try:
         return _digest(stamp(path))
     except (OSError, DataError):
@@ -88,7 +88,8 @@ def _digest(file: Stamp) -> str:
 def read_bytes(path: str, missing: str = _RELATIVE) -> bytes:
     """Read a whole file or pipe.
 
-    Raises DataError if it cannot be read; where there is no such file, it says ``missing``.
+    Raises DataError if the file cannot be read; ``missing`` is the text of the error for a missing
+    file.
     """
     try:
         status = pathlib.Path(path).stat()
@@ -103,7 +104,7 @@ def read_bytes(path: str, missing: str = _RELATIVE) -> bytes:
         return pathlib.Path(path).read_bytes()
     except FileNotFoundError:
         raise DataError(f"{path}: {missing}") from None
-    except (OSError, ValueError) as error:  # ValueError: a path that cannot be one
+    except (OSError, ValueError) as error:  # ValueError: an impossible path
         raise DataError(f"{path!r}: cannot be read: {type(error).__name__}") from None
 
 
@@ -113,7 +114,7 @@ def refuse_elsewhere(path: str) -> None:
     Raises
     ------
     ConfigError
-        If it is empty, of a table from memory, or that of a pipe.
+        If the ``path`` is empty, for a table from memory, or a pipe.
     """
     if not path or is_pipe(path):
         what = "pipe" if path else "table from memory"
@@ -124,10 +125,11 @@ def refuse_elsewhere(path: str) -> None:
 
 
 def unpacked(path: str, data: bytes, most: int = MOST_UNPACKED) -> bytes:
-    """Unpack the content of a file, whatever its name; return content that is not packed unchanged.
+    """Unpack the content of a file, whatever its name; return other content unchanged.
 
-    Raises DataError if it is damaged, holds several files, or unpacks to more than ``most`` bytes:
-    no more than that is ever unpacked, since a small file may be made to fill the memory.
+    Raises DataError if the content is damaged, holds several files, or unpacks to more than
+    ``most`` bytes. No more than ``most`` bytes are ever unpacked, since a small file may be made to
+    fill the memory. Errors name ``path``.
     """
     for beginning, command in _OTHERS.items():
         if data.startswith(beginning):
@@ -148,7 +150,7 @@ def unpacked(path: str, data: bytes, most: int = MOST_UNPACKED) -> bytes:
 
 
 def _start(path: str, data: bytes, size: int) -> bytes | None:
-    """Unpack at most ``size`` bytes; None if nothing has packed the content."""
+    """Unpack at most ``size`` bytes; None if the content is not packed."""
     if data.startswith(_ZIP):
         return _start_of_zip(path, data, size)
     for beginning, opened in _OPENED.items():
@@ -175,7 +177,8 @@ def _start_of_zip(path: str, data: bytes, size: int) -> bytes:
 def read_text(path: str, missing: str = "no such file") -> str:
     """Read a whole file, UTF-8 with or without a byte order mark.
 
-    Raises DataError if it is no text; where there is no such file, it says ``missing``.
+    Raises DataError if the file is no text; ``missing`` is the text of the error for a missing
+    file.
     """
     data = unpacked(path, read_bytes(path, missing))
     try:

@@ -1,10 +1,9 @@
-"""Cells as people and programs write them: numbers, dates, marks of missing values.
+"""Formats of cells: numbers, dates, marks of missing values.
 
-``1,234`` is a little more than one in some countries, and more than a thousand in others. It is
-never guessed: a number that can be read in two ways is refused until the format is stated.
-
-Dates, times and durations are recognised as people and programs write them, to be refused. Marks
-stand for missing values. :class:`Reading` is what the settings say of a file.
+``1,234`` is a little more than one in some countries, and more than a thousand in others. The
+meaning is never guessed: a number with two readings is refused until the format is stated. Dates,
+times and durations are recognised, to be refused. Marks stand for missing values. :class:`Reading`
+holds the settings for a file.
 """
 
 from __future__ import annotations
@@ -24,27 +23,27 @@ from fedbandits._typing import Bools, Floats
 
 #: The category of all texts that are not listed.
 OTHER = "*"
-#: A whole number with a point. Three zeros may be those of a thousand.
+#: A whole number with a point. Three zeros may be the last digits of a thousand.
 _WHOLE = re.compile(r"(-?\d+)\.(?!000\Z)0+\Z", re.ASCII)
-#: What may stand between thousands, as patterns. A blank stands for all kinds of blanks.
+#: Signs between thousands, as patterns. A blank stands for all kinds of blanks.
 _BETWEEN = {",": ",", ".": r"\.", "'": "['’]", " ": "[ \u00a0\u2009\u202f]"}
-#: What these signs are called.
+#: Names of these signs.
 SIGNS = {",": "a comma", ".": "a dot", "'": "an apostrophe", " ": "a blank"}
 _EXPONENT = r"(?:[eE][+-]?\d{1,3})?"
-#: With one of these signs a number can be read in two ways.
+#: Patterns of numbers with two readings, by the sign.
 _TWO_WAYS = {sign: re.compile(rf"[+-]?[1-9]\d{{0,2}}\{sign}\d{{3}}\Z", re.ASCII) for sign in ",."}
 
 
 class NumberFormat(NamedTuple):
-    """The format of a table's numbers; an empty field was not stated."""
+    """The format of a table's numbers; an empty field is not stated."""
 
     decimal: str = ""  # the decimal sign, a dot or a comma
     thousands: str = ""  # the sign between thousands
-    commas: bool = False  # whether decimal commas are understood if nothing is stated
+    commas: bool = False  # whether decimal commas are understood if no sign is stated
 
     @property
     def decimals(self) -> str:
-        """The signs that are read as decimal signs."""
+        """The decimal signs."""
         if self.decimal:
             return self.decimal
         if self.thousands in (",", "."):
@@ -53,11 +52,11 @@ class NumberFormat(NamedTuple):
 
     @property
     def doubtful(self) -> str:
-        """The decimal signs that may as well stand between thousands."""
+        """The decimal signs that may also separate thousands."""
         return "" if self.decimal or self.thousands else self.decimals
 
     def read(self, text: str) -> float | None:
-        """Read the number that a cell holds; None if it holds none."""
+        """Return the number in a cell; None if the cell holds no number."""
         if not _pattern(self.decimals, self.thousands).match(text):
             return None
         if self.thousands:
@@ -71,7 +70,7 @@ def _pattern(decimals: str, thousands: str) -> re.Pattern[str]:
     whole = r"\d+"
     if thousands:
         whole = rf"(?:\d+|\d{{1,3}}(?:{_BETWEEN[thousands]}\d{{3}})+)"
-    # As before a comma there may be no digit, but after it there must be one: "5," is cut off.
+    # Before a decimal comma there may be no digit, but a digit must follow: "5," is cut off.
     after = {".": r"\.\d*", ",": r",\d+"}
     fraction = "|".join(after[sign] for sign in decimals)
     alone = "|".join(rf"\{sign}\d+" for sign in decimals)
@@ -79,16 +78,13 @@ def _pattern(decimals: str, thousands: str) -> re.Pattern[str]:
 
 
 def in_two_ways(sign: str, texts: Iterable[str]) -> bool:
-    """Tell whether each number with this sign can be read in two ways, and there is one."""
+    """Tell whether all numbers with this sign have two readings, and there is such a number."""
     signed = [text for text in texts if sign in text]
     return bool(signed) and all(map(_TWO_WAYS[sign].match, signed))
 
 
 def with_thousands(text: str) -> NumberFormat | None:
-    """Find the format under which a text is a number with signs between thousands.
-
-    None if there is none.
-    """
+    """Return the format in which a text is a number with signs between thousands, or None."""
     for thousands in _BETWEEN:
         for decimal in ".,":
             format_ = NumberFormat(decimal, thousands)
@@ -104,14 +100,14 @@ def with_comma(text: str) -> bool:
 
 
 def remedy(sign: str) -> str:
-    """Say how the meaning of a sign is stated."""
+    """Return the setting for the meaning of a sign, in words."""
     return (
         f'set decimal = "{sign}" if it is a decimal sign, or thousands = "{sign}" if it stands '
         "between thousands"
     )
 
 
-#: What errors call them, with the remedy.
+#: Description of dates in errors, with the remedy.
 DATES = "a date or a time; make a number of it first, such as days since a date"
 _TIME = r"\d{1,2}:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?"
 _ZONE = r"(?:\s?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
@@ -153,7 +149,7 @@ def is_date(text: str) -> bool:
 
 @functools.cache
 def _dates() -> re.Pattern[str]:
-    """Compile the pattern of all dates, which takes longer than to read a configuration."""
+    """Compile the pattern of all dates, on demand, because compiling takes long."""
     return re.compile(rf"(?:{'|'.join(_WRITTEN)})\Z", re.IGNORECASE)
 
 
@@ -164,22 +160,25 @@ def are_compact_dates(texts: set[str]) -> bool:
 
 def compact_dates(values: Floats) -> bool:
     """Tell whether a column of numbers, (rows,) with NaN for gaps, holds dates such as 20240102."""
-    there = np.unique(values[~np.isnan(values)])
-    plausible = len(there) and there[0] >= 18_000_101 and there[-1] <= 20_991_231
-    return bool(plausible) and are_compact_dates({f"{value:.10g}" for value in there})
+    present = np.unique(values[~np.isnan(values)])
+    plausible = len(present) and present[0] >= 18_000_101 and present[-1] <= 20_991_231
+    return bool(plausible) and are_compact_dates({f"{value:.10g}" for value in present})
 
 
 def unit_since_1970(values: Floats) -> str:
-    """Find the unit of a column of numbers, (rows,), that are times since 1970 as it seems.
+    """Return the likely unit of a column of numbers, (rows,), that may be times since 1970.
 
-    All are between the years 2000 and 2040 in this unit, and not the same. Empty if there is none.
+    In this unit, all numbers lie between the years 2000 and 2040, and differ. Empty without such a
+    unit.
     """
-    there = values[~np.isnan(values)]
-    if not len(there) or there.min() == there.max():
+    present = values[~np.isnan(values)]
+    if not len(present) or present.min() == present.max():
         return ""
-    low, high = float(there.min()), float(there.max())
-    units = (unit for unit, each in _SINCE_1970.items() if each * _FROM <= low <= high < each * _TO)
-    return next(units, "")
+    low, high = float(present.min()), float(present.max())
+    for unit, per_second in _SINCE_1970.items():
+        if per_second * _FROM <= low <= high < per_second * _TO:
+            return unit
+    return ""
 
 
 def _is_day(text: str) -> bool:
@@ -199,28 +198,28 @@ _KNOWN = (
 )  # fmt: skip
 
 
-#: Values of the keys that say how a file is read.
+#: Values of the keys for the format of a file.
 Separator = Literal[",", ";", "\t", "|", " "]
 Decimal = Literal[".", ","]
 Thousands = Literal[",", ".", "'", " "]
 
 
 class Reading(NamedTuple):
-    """The format of a file; an empty field, or None, is found out from the file."""
+    """The format of a file; an empty field, or None, is determined from the file."""
 
     encoding: str = "utf-8"
-    separator: str = ""  # what separates cells
+    separator: str = ""  # separator of cells
     decimal: str = ""  # the decimal sign of numbers
-    thousands: str = ""  # the sign between their thousands
+    thousands: str = ""  # the sign between thousands
     marks: tuple[str, ...] | None = None  # texts that stand for a missing value
 
 
-#: A reading in which nothing is stated.
+#: A reading without stated fields.
 AS_FOUND = Reading()
 
 
 def reading_of(settings: Any) -> Reading:
-    """Read the keys of an environment that say how its file is read."""
+    """Return the reading that the keys of an environment state."""
     marks = getattr(settings, "missing_marks", None)
     return Reading(
         settings.encoding,
@@ -236,7 +235,7 @@ class Marks(NamedTuple):
 
     texts: frozenset[str]  # in small letters
     numbers: frozenset[float] = frozenset()
-    known: bool = False  # whether they are those that are known, not stated ones
+    known: bool = False  # whether these are the known marks, not stated marks
 
     @classmethod
     def of(cls, stated: Iterable[str]) -> Marks:
@@ -246,14 +245,14 @@ class Marks(NamedTuple):
         return cls(texts, frozenset(value for value in values if value is not None))
 
     def among(self, cells: Any, listed: frozenset[str] = frozenset()) -> set[str]:
-        """Find the texts of a column, (rows,), that are marks; ``listed`` ones are values."""
-        there = set(cells)
-        # A minus beside a plus is a finding, such as a rhesus factor.
-        values = {*listed, *(("-",) if self.known and "+" in there else ())}
-        return {text for text in there if text not in values and self._is_mark(text)}
+        """Return the texts of a column, (rows,), that are marks; ``listed`` texts are values."""
+        present = set(cells)
+        # A minus beside a plus is a value, such as a rhesus factor.
+        values = {*listed, *(("-",) if self.known and "+" in present else ())}
+        return {text for text in present if text not in values and self._is_mark(text)}
 
     def gaps(self, cells: Any, listed: frozenset[str] = frozenset()) -> Bools:
-        """Mark the cells of a column, (rows,) numbers or texts, that hold nothing."""
+        """Mark empty cells of a column, (rows,) numbers or texts; ``listed`` texts are values."""
         if cells.dtype != object:
             gaps: Bools = np.isnan(cells) | np.isin(cells, [*self.numbers])
             return gaps
@@ -270,13 +269,13 @@ KNOWN_MARKS = Marks(frozenset(_KNOWN), known=True)
 
 
 def tidy(text: str) -> str:
-    """Return a text without blanks around it, spelt one way where Unicode has several."""
+    """Return a text without outer blanks, in Unicode's composed form."""
     text = text.strip()
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def whole_text(text: str) -> str:
-    """Write a whole number without its point, ``1.0`` as ``1``; any other text stays."""
+    """Write a whole number without its point, ``1.0`` as ``1``; other texts stay."""
     return _WHOLE.sub(r"\1", text)
 
 
@@ -286,7 +285,7 @@ def listed_text(value: str | int) -> str:
 
 
 def refuse_reading(table: Any) -> None:
-    """Refuse settings of how a file is read that do not fit together."""
+    """Refuse settings for the format of a file that do not fit together."""
     try:
         "".encode(table.encoding)
         codecs.lookup(table.encoding)

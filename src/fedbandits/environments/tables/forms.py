@@ -1,6 +1,6 @@
 """Forms of a table: a class to name, the rewards of all arms, or a log of past decisions.
 
-A form is a named tuple with the names of its arms, and a method that makes a world of it.
+A form is a named tuple with the names of its arms, and a method that makes a world.
 
 A log is replayed by rejection sampling (Li, Chu, Langford & Wang 2011). A round shows one logged
 event. Its reward is observed if the system chooses the logged action, and if the event was
@@ -32,24 +32,24 @@ from fedbandits.offline.estimates import METHODS, PARTS, sums_of
 from fedbandits.offline.methods import Logged, dr_terms, ips_terms, replay_terms, snips_terms
 from fedbandits.random import Key
 
-#: Stands for a choice that was not made yet.
+#: Code of a choice that was not made yet.
 NOT_MET = 65_535
-#: How far K times a stated propensity may be from 1, as with 0.33 for three actions.
+#: Largest difference of K times a stated propensity from 1, as with 0.33 for three actions.
 _NEARLY = 0.02
-#: Propensities of a file have few digits.
+#: Relative tolerance for propensities in files, which have few digits.
 _ROOM = 1e-6
-#: Beginning of the names of a log's sums, see :func:`measures`.
+#: Prefix of the names of a log's sums, see :func:`measures`.
 NOTED = "log."
 
 
 class DealtRows(NamedTuple):
-    """Rows as the parties of one replicate own them."""
+    """The rows of one replicate, divided among the parties."""
 
     rows: Floats32  # (rows, dim): contexts
     shards: Ints  # (rows,): row numbers, grouped by party
     starts: Ints  # (parties + 1,)
-    drawn: bool  # whether a round shows a row at random; else the party's next one
-    persons: Ints  # (rows,): whose row each is
+    drawn: bool  # whether a round shows a random row; else the party's next row
+    persons: Ints  # (rows,): the person of each row
     key: Key  # of the random draws of the replicate
 
 
@@ -67,23 +67,23 @@ class Form(Protocol):
         ...
 
     def world(self, dealt: DealtRows) -> Any:
-        """Make the world of a replicate in which rows are dealt so."""
+        """Make the world of a replicate with the divided rows."""
         ...
 
 
 class Classes(NamedTuple):
-    """Each arm is a class; the right one pays 1, all others 0."""
+    """Each arm is a class; the right class pays 1, all others 0."""
 
     arms: tuple[str, ...]
     labels: Ints  # (rows,)
 
     @property
     def right_or_wrong(self) -> bool:
-        """Always true."""
+        """True: every reward is 0 or 1."""
         return True
 
     def world(self, dealt: DealtRows) -> ClassificationWorld | TableWorld:
-        """Make a world; rows that are drawn make the world of bundled data sets."""
+        """Make a world; with random visits, the world of bundled data sets."""
         if dealt.drawn:
             return ClassificationWorld(
                 dealt.rows, self.labels, dealt.shards, dealt.starts, len(self.arms), dealt.persons
@@ -94,14 +94,14 @@ class Classes(NamedTuple):
 
 
 class Rewarded(NamedTuple):
-    """Each arm is a column, which holds its reward in every row."""
+    """Each arm is a column, which holds the arm's reward in every row."""
 
     arms: tuple[str, ...]
     rewards: Floats32  # (rows, arms) in [0, 1]
 
     @property
     def right_or_wrong(self) -> bool:
-        """True if each reward is one end of its range."""
+        """True if each reward is an end of the range."""
         return bool(np.isin(self.rewards, (0.0, 1.0)).all())
 
     def world(self, dealt: DealtRows) -> TableWorld:
@@ -111,7 +111,7 @@ class Rewarded(NamedTuple):
 
 
 def scaled_rewards(raw: RawTable, column: str, key: str, public: Public) -> Any:
-    """Read a column of rewards that ``key`` names, scaled from the stated range to [0, 1].
+    """Return a column of rewards, which ``key`` names, scaled from the stated range to [0, 1].
 
     Raises DataError with the line of the first reward outside the range.
     """
@@ -128,17 +128,17 @@ def scaled_rewards(raw: RawTable, column: str, key: str, public: Public) -> Any:
 
 
 class LoggedActions(NamedTuple):
-    """The form of a log; each arm is an action that was logged, or could have been."""
+    """The form of a log; each arm is an action in the log, or another possible action."""
 
     arms: tuple[str, ...]
     actions: Ints  # (rows,)
     rewards: Floats  # (rows,) in [0, 1]
     propensities: Floats  # (rows,)
-    smallest: float  # the smallest probability with which any action is taken, a public fact
+    smallest: float  # smallest probability of any action, a public fact
 
     @property
     def right_or_wrong(self) -> bool:
-        """Never true: rewards of other arms are not known."""
+        """False: rewards of other arms are not known."""
         return False
 
     def world(self, dealt: DealtRows) -> LoggedWorld:
@@ -154,10 +154,10 @@ class LoggedActions(NamedTuple):
 
 
 def logged_actions(table: TableKeys, raw: RawTable, public: Public) -> LoggedActions:
-    """Read the log that a table's columns hold.
+    """Read the log from a table's columns.
 
     Raises DataError with the line, for an action that is not listed, a reward outside its range, or
-    a propensity that cannot be one.
+    an impossible propensity.
     """
     actions = codes_of(raw, table.action or "", "classes", public.classes)
     rewards = scaled_rewards(raw, table.reward or "", "reward", public)
@@ -171,7 +171,7 @@ def logged_actions(table: TableKeys, raw: RawTable, public: Public) -> LoggedAct
 
 
 def _propensities_of_column(table: TableKeys, raw: RawTable, column: str) -> tuple[Floats, float]:
-    """Read the propensities of a column, and the smallest one that there can be."""
+    """Return the propensities of a column, and their smallest possible value."""
     values = numbers(raw, column, "propensity")
     smallest = table.smallest_propensity
     remedy = "correct the row, or leave it out"
@@ -187,7 +187,7 @@ def _propensities_of_column(table: TableKeys, raw: RawTable, column: str) -> tup
 
 
 def _refuse_propensities(raw: RawTable, column: str, wrong: Bools, says: str, remedy: str) -> None:
-    """Refuse a column if a row is wrong, naming the first one."""
+    """Refuse a column with ``wrong`` rows, naming the first."""
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise DataError(
@@ -197,7 +197,7 @@ def _refuse_propensities(raw: RawTable, column: str, wrong: Bools, says: str, re
 
 
 def _equal_propensity(given: float, arms: int) -> float:
-    """Return the one propensity of all actions, which were equally likely."""
+    """Return the propensity of each action, for equally likely actions."""
     if abs(given * arms - 1.0) > _NEARLY:
         raise DataError(
             f"environment.propensity: given {given:g}, but each of {arms} actions that are equally "
@@ -208,9 +208,9 @@ def _equal_propensity(given: float, arms: int) -> float:
 
 
 def log_sums(world: LoggedWorld, rounds: int) -> Floats:
-    """Compute the sums that estimates are made from: (parties, methods, parts).
+    """Compute the sums for estimates: (parties, methods, parts).
 
-    ``world`` is that after a run of so many rounds.
+    ``world`` is the world after a run of ``rounds`` rounds.
     """
     parties = len(world.starts) - 1
     met, sites = _places_met(world, rounds)
@@ -229,12 +229,12 @@ def log_sums(world: LoggedWorld, rounds: int) -> Floats:
         snips_terms(log),
         dr_terms(log, world.rows[events], world.arms),
     )
-    # What replay passes over is no event for it that matches, but it was met.
-    return np.stack([sums_of(*each, sites, parties) for each in terms], axis=1)
+    # An event that replay rejects matches nothing for replay, but counts as met.
+    return np.stack([sums_of(*term, sites, parties) for term in terms], axis=1)
 
 
 def _places_met(world: LoggedWorld, rounds: int) -> tuple[Ints, Ints]:
-    """Find the places met in so many rounds, round by round, and the party of each."""
+    """Return the places met in ``rounds`` rounds, round by round, and the party of each place."""
     counts = np.minimum(np.diff(world.starts), rounds)
     sites = np.repeat(np.arange(len(counts)), counts)
     turns = np.arange(len(sites)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -244,7 +244,7 @@ def _places_met(world: LoggedWorld, rounds: int) -> tuple[Ints, Ints]:
 
 
 def measures(world: LoggedWorld, rounds: int) -> Mapping[str, Floats]:
-    """Return the same sums by name, (parties,) each, as a run notes them at every checkpoint."""
+    """Return the sums by name, (parties,) each, as a run notes them at every checkpoint."""
     sums = log_sums(world, rounds)
     return {
         f"{NOTED}{method}.{part}": sums[:, i, j]

@@ -1,4 +1,4 @@
-"""A table made ready to be played: contexts, arms, parties, persons, and its public facts."""
+"""A prepared table: contexts, arms, parties, persons, and public facts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fedbandits.errors import DataError
 from fedbandits.random import Key
 from fedbandits.rows import centre_and_spread, deviation_of
 
-#: The most coordinates that a context may have.
+#: Largest number of coordinates of a context.
 _MOST_COORDINATES = 2_000
 _COUNTED = (
     "These are public: who the parties are, how many rows each of them has, how many persons there "
@@ -46,11 +46,11 @@ _DROPPED = (
 
 
 class Used(NamedTuple):
-    """A column that is used, and the setting that names it."""
+    """A column in use, and the setting that names it."""
 
     name: str
     key: str
-    listed: frozenset[str] = frozenset()  # values even where they look like a gap, as ``NA``
+    listed: frozenset[str] = frozenset()  # values that may look like a gap, such as ``NA``
 
 
 def used_columns(table: TableKeys) -> list[Used]:
@@ -68,12 +68,15 @@ def used_columns(table: TableKeys) -> list[Used]:
 
 
 def without_gaps(table: TableKeys, raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
-    """Keep rows without missing values; return cautions about the rows that are left out.
+    """Return the rows without missing values, and cautions about dropped rows.
 
-    Raises DataError with the line and the column of the first missing value, where it is refused.
+    Raises DataError with the line and the column of the first missing value, if missing values are
+    refused.
     """
     gaps = {used: missing(raw, used.name, used.key, used.listed) for used in used_columns(table)}
-    if table.missing == "indicator":  # of features only: without a class or a site a row is nothing
+    if (
+        table.missing == "indicator"
+    ):  # indicators are for features only: without a class or a site a row is useless
         gaps = {used: gap for used, gap in gaps.items() if used.key != "features"}
     gaps = {used: gap for used, gap in gaps.items() if gap.any()}
     if not gaps:
@@ -98,7 +101,7 @@ def _refuse_gaps(table: TableKeys, raw: RawTable, gaps: dict[Used, Bools]) -> No
     remedy = ', or missing = "indicator" to mark such features' if marked else ""
     row = int(np.argmax(gaps[first]))
     if raw.columns[first.name].dtype == object and raw.columns[first.name][row]:
-        remedy += "; if its text is a value, list what stands for missing ones as missing_marks"
+        remedy += "; if its text is a value, list the marks of missing values as missing_marks"
     raise DataError(
         f"{raw.place(row, first.name)}: is missing (missing cells by "
         f'column: {counts}); fill them in, or set missing = "drop" to leave out such rows{remedy}'
@@ -106,19 +109,19 @@ def _refuse_gaps(table: TableKeys, raw: RawTable, gaps: dict[Used, Bools]) -> No
 
 
 class Prepared(NamedTuple):
-    """A table, ready to be played."""
+    """A table that is ready for play."""
 
     contexts: Floats32  # (rows, d), in the unit ball
-    form: Form  # what rows say of the arms
-    sites: Sites  # the parties, and who owns which row
-    persons: PersonRows  # whose each row is, and how often persons come
-    public: tuple[str, ...]  # what a privacy claim must treat as public, a sentence each
-    cautions: tuple[str, ...]  # what the user should know, each with the key that it is about
-    row_deviation: float | None  # of the contexts, if stating something else would change it
+    form: Form  # the arms and their rewards
+    sites: Sites  # the parties, and the owner of each row
+    persons: PersonRows  # the person of each row, and rates of visits
+    public: tuple[str, ...]  # public facts for privacy claims, a sentence each
+    cautions: tuple[str, ...]  # cautions for the user, each with its key first
+    row_deviation: float | None  # of the contexts, if other settings would change it
 
     def world(self, key: Key, visits: str) -> Any:
         """Make the world of a replicate whose ``visits`` are drawn, come once, or come in order."""
-        # Rows that are dealt to agents are in a random order already, unless they are put in order.
+        # Rows dealt to agents are in a random order already, except with visits in order.
         shuffled = visits == "once" or (visits == "drawn" and not self.sites.names)
         labels = np.zeros(self.sites.rows, np.int64)
         if isinstance(self.form, Classes):
@@ -129,7 +132,7 @@ class Prepared(NamedTuple):
 
 
 class _Request:
-    """A table's settings and the version of its file, as one key of a cache."""
+    """A table's settings and the version of its file, as a key of a cache."""
 
     def __init__(self, table: TableKeys) -> None:
         self.table = table
@@ -143,7 +146,7 @@ class _Request:
 
 
 def prepare_table(table: TableKeys) -> Prepared:
-    """Make a table ready; it is read again only after its file or its settings change.
+    """Prepare a table; the table is read again only after its file or its settings change.
 
     Raises DataError with the line or the key, if the table cannot be used.
     """
@@ -192,11 +195,11 @@ def form_of(table: TableKeys, raw: RawTable, public: Public) -> Form:
 
 
 def measured_spreads(table: TableKeys) -> TableKeys | None:
-    """Return the table with spreads for all numbers that it scales by ranges; None if it has none.
+    """Return the table with spreads for all columns that are scaled by ranges; None without such.
 
-    Centre and spread of a column are mean and deviation of its values within their range. Nobody
-    may state such facts without a look at the data, so they serve comparisons only: a run says how
-    well parties alone would do with rows that are prepared so.
+    Centre and spread of a column are mean and deviation of its values within their range. They need
+    a look at the data, so nobody may state them as public facts. They serve comparisons only: a run
+    reports the results of parties alone with rows that are prepared so.
     """
     raw, _ = without_gaps(table, read_table(table.path, table.reading, table.digest))
     centre, spread = dict(table.centre or {}), dict(table.spread or {})

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedbandits.environments.tables.cells import (
     RawTable,
-    found_in,
+    column_kind,
     missing,
     numbers,
     texts,
@@ -21,7 +21,7 @@ from fedbandits.environments.tables.formats import DATES, listed_text, tidy
 from fedbandits.environments.tables.settings import TableKeys
 from fedbandits.errors import DataError
 
-#: A column with more different texts is a name or a number of something, not a category.
+#: Largest number of categories: a column with more texts is a name or an identifier.
 _MOST_CATEGORIES = 100
 _STATED = (
     "The ranges, categories, classes and reward range that the configuration states are public."
@@ -32,17 +32,17 @@ _STATED_SPREADS = "The centres and spreads of columns that the configuration sta
 class Public(NamedTuple):
     """Facts of a table's columns that every party may know."""
 
-    features: tuple[Feature, ...]  # those that are used
-    classes: tuple[str, ...]  # of the target; empty without one
-    reward_range: tuple[float, float]  # the smallest and the largest in the columns of rewards
-    sentences: tuple[str, ...]  # what a privacy claim must treat as public
-    cautions: tuple[str, ...]  # what was done that the user should know
+    features: tuple[Feature, ...]  # the features in use
+    classes: tuple[str, ...]  # classes of the target; empty without a target
+    reward_range: tuple[float, float]  # smallest and largest reward
+    sentences: tuple[str, ...]  # public facts for privacy claims
+    cautions: tuple[str, ...]  # cautions for the user
 
 
 def public_of(table: TableKeys, raw: RawTable) -> Public:
-    """Find the public facts of the columns, stated or measured as the settings say.
+    """Return the public facts of the columns, stated or measured as the settings allow.
 
-    Raises DataError if something must be stated and is not: the message shows the lines to write.
+    Raises DataError if a fact must be stated and is missing: the message shows the lines to write.
     """
     stated = _stated_features(table)
     unstated = [name for name in map(tidy, table.features) if name not in stated]
@@ -110,8 +110,8 @@ def _stated_features(table: TableKeys) -> dict[str, Feature]:
 
 
 def _usable_kind(raw: RawTable, name: str) -> str:
-    """Return ``number`` or ``text``; all else is refused."""
-    content = found_in(raw, name, "features")
+    """Return ``number`` or ``text``; refuse other kinds."""
+    content = column_kind(raw, name, "features")
     place = raw.place(content.row, name)
     if content.kind == "date":
         raise DataError(f"{place}: is {DATES}")
@@ -128,9 +128,10 @@ def _usable_kind(raw: RawTable, name: str) -> str:
 
 
 def _lines_to_write(table: TableKeys, kinds: Mapping[str, str], others: Mapping[str, bool]) -> str:
-    """List the public facts that must be stated, as lines of TOML to fill in.
+    """Return the public facts to state, as lines of TOML to fill in.
 
-    ``kinds`` are kinds of the features that nothing is stated of; ``others`` is what else is not.
+    ``kinds`` are the kinds of features without a stated fact; ``others`` marks further missing
+    facts.
     """
     listed = [
         f"{_toml_key(n)} = {json.dumps(levels, ensure_ascii=False)}"
@@ -154,7 +155,7 @@ def _lines_to_write(table: TableKeys, kinds: Mapping[str, str], others: Mapping[
 
 
 def _numbers_to_write(table: TableKeys, names: Sequence[str]) -> Iterable[str]:
-    """Yield lines that state columns of numbers: as others are stated, by default by spreads."""
+    """Yield lines for columns of numbers: ranges if others have ranges, else spreads."""
     if not names:
         return
     if table.ranges and not table.spread:

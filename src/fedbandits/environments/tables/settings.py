@@ -1,4 +1,4 @@
-"""Keys of a table of one's own data, and the refusals of keys that do not fit together."""
+"""Keys of a table of one's own data, and refusals of keys that do not fit together."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class TableKeys(ContextualEnvironment, frozen=True, kw_only=True):
         of a CSV file names the columns. Empty for a table from memory, which
         ``fb.environments.table`` makes.
     site
-        Column that names the party of each row, such as the hospital. Give it, or ``agents``.
+        Column that names the party of each row, such as the hospital. Give ``site`` or ``agents``.
     agents
         Number of parties among whom rows are dealt at random. 0 where ``site`` names the parties.
     shards
-        How rows are dealt to ``agents``: ``disjoint``, equally many, or ``skewed(0.3)``, by class.
+        Division of rows among ``agents``: ``disjoint``, equally many, or ``skewed(0.3)``, by class.
     person
         Column that names the person of each row. Without it each row counts as another person.
     features
@@ -56,57 +56,58 @@ class TableKeys(ContextualEnvironment, frozen=True, kw_only=True):
     rewards
         Columns with the reward of each arm, all of the same range.
     reward_range
-        Smallest and largest possible reward, a public fact. Rewards are scaled from it to [0, 1],
-        and results count them so.
+        Smallest and largest possible reward, a public fact. Rewards are scaled from this range to
+        [0, 1], also in results.
     action, reward
-        Columns of a log: the arm that was chosen, and its reward.
+        Columns of a log: the chosen arm, and its reward.
     propensity
-        Column of a log with the probability with which the chosen arm was chosen. A number if all
+        Column of a log with the probability of the chosen arm. A number if all
         arms were equally likely: ``0.25`` for four arms. It is never guessed.
     smallest_propensity
         Smallest probability with which the logging policy chooses any arm, a public fact. It is
         needed where ``propensity`` is a column.
     centre, spread
-        Typical value of columns of numbers, and typical deviation from it: public facts, for which
-        rough guesses do. A number becomes (value - centre) / spread, and is cut off at ±10.
+        Typical value of columns of numbers, and typical deviation from it: public facts; rough
+        guesses
+        are enough. A number becomes (value - centre) / spread, and is cut off at ±10.
     ranges
         Smallest and largest value of other columns of numbers, public facts. Values outside are
         replaced by the nearer end. Most rows are then short, see ``norm``.
     categories
         Categories of each column of texts, public facts. ``"*"`` stands for all others.
     scaling
-        ``stated``: ranges, categories and classes must be stated as public facts. ``data``: those
-        that are not stated are computed from all rows, and count as public in every privacy claim.
+        ``stated``: ranges, categories and classes must be stated as public facts. ``data``: missing
+        facts are computed from all rows, and count as public in every privacy claim.
     missing_marks
-        Texts that stand for a missing value, such as ``["-999"]``. By default those that are
-        usual: ``NA``, ``?``, ``-`` and more. If they are given, no others count, but an empty cell
-        does.
+        Texts that stand for a missing value, such as ``["-999"]``. By default the usual marks:
+        ``NA``, ``?``, ``-`` and more. Stated marks replace the usual marks, but an empty cell is
+        always missing.
     missing
         ``refuse``: a missing value is an error with its line. ``drop``: its row is left out.
-        ``indicator``: each feature gets a second coordinate that is 1 where it is missing.
+        ``indicator``: each feature gets a second coordinate that is 1 for a missing value.
     visits
         ``drawn``: every round shows a row of the site at random, with replacement. ``once``: rows
-        come in random order, each once. ``in order``: they come as they stand in the table. A log
+        come in random order, each once. ``in order``: rows come in the order of the table. A log
         is not drawn from.
     norm
         Rows are divided by this norm of their scaled features; longer rows are shortened. By
         default it is the root of the number of features: the largest norm that ranges and
         categories make possible, and the typical norm where numbers are counted in spreads.
     intercept
-        Share of the squared norm that a constant coordinate gets. 0 means no such coordinate.
+        Share of the squared norm for a constant coordinate. 0 means no such coordinate.
     encoding
         Encoding of a CSV file, such as ``latin-1``. It is not guessed.
     separator
-        What separates cells of a CSV file. By default it is found out: a comma, a semicolon, a tab
-        or ``|``.
+        Separator of cells in a CSV file. By default it is determined from the file: a comma, a
+        semicolon, a tab or ``|``.
     decimal
-        Decimal sign of numbers, ``.`` or ``,``. A number such as ``1,234`` is refused without it,
-        because it can be read in two ways.
+        Decimal sign of numbers, ``.`` or ``,``. Without it a number such as ``1,234`` is refused,
+        because the number has two readings.
     thousands
         Sign between thousands, one of ``,`` ``.`` ``'`` and a blank, which stands for every kind of
         blank. By default there is none.
     digest
-        SHA-256 of the data. A run records it, and refuses other data when it is resumed.
+        SHA-256 of the data. A run records the digest, and refuses other data when it is resumed.
     """
 
     WORDS: ClassVar[Words] = Words(turn="visit")
@@ -154,7 +155,7 @@ class TableKeys(ContextualEnvironment, frozen=True, kw_only=True):
 
     @property
     def form(self) -> Literal["target", "rewards", "log"]:
-        """Name of the form that the table has, one of three."""
+        """The form of the table."""
         if self.target is not None:
             return "target"
         return "rewards" if self.rewards else "log"
@@ -166,7 +167,7 @@ class TableKeys(ContextualEnvironment, frozen=True, kw_only=True):
 
     @property
     def reading(self) -> Reading:
-        """The way in which the file is read."""
+        """The format of the file."""
         return reading_of(self)
 
     @property
@@ -241,12 +242,12 @@ def _refuse_parties(table: TableKeys) -> None:
 def _refuse_skewed(table: TableKeys, given: str) -> None:
     if table.site is not None:
         raise ValueError(
-            f"{given} beside site, whose column says which rows are whose; leave out shards, or "
+            f"{given} beside site, whose column names the owner of each row; leave out shards, or "
             "set agents in place of site"
         )
     if table.target is None:
         raise ValueError(
-            f"{given} without target, whose classes the rows are divided by; leave out shards"
+            f"{given} without target, by whose classes rows are divided; leave out shards"
         )
     if table.visits != "drawn":
         raise ValueError(
@@ -299,7 +300,7 @@ def _refuse_facts(table: TableKeys) -> None:
 
 
 def _refuse_two_kinds(table: TableKeys) -> None:
-    """Refuse a column of which is stated that it is scaled in two ways."""
+    """Refuse a column with two stated ways of scaling."""
     ways = {"ranges": "range", "spread": "spread", "categories": "list of categories"}
     known: dict[str, str] = {}
     for key, what in ways.items():
@@ -310,7 +311,7 @@ def _refuse_two_kinds(table: TableKeys) -> None:
 
 
 def _refuse_spreads(table: TableKeys) -> None:
-    """Refuse spreads and centres that are not there in pairs, or by which nothing can be scaled."""
+    """Refuse spreads and centres that are not pairs, or that cannot scale numbers."""
     stated = {
         key: {tidy(name): value for name, value in (getattr(table, key) or {}).items()}
         for key in ("centre", "spread")

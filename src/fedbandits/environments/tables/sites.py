@@ -23,19 +23,19 @@ from fedbandits.random import Key, Purpose, permutation
 
 
 class Sites(NamedTuple):
-    """The parties of a table, and the rows of each."""
+    """The parties of a table, and the rows of each party."""
 
-    names: tuple[str, ...]  # of the parties; empty where rows are dealt at random
-    of_rows: Ints  # (rows,): the party that owns each row; empty where rows are dealt
-    rows: int  # how many there are
-    parties: int  # how many there are
-    dealing: Dealing = "disjoint"  # how rows are dealt
+    names: tuple[str, ...]  # names of the parties; empty where rows are dealt at random
+    of_rows: Ints  # (rows,): the owner of each row; empty where rows are dealt
+    rows: int  # number of rows
+    parties: int  # number of parties
+    dealing: Dealing = "disjoint"  # division of dealt rows
 
     @property
     def starts(self) -> Ints:
-        """(parties + 1,): where the rows of each party start, once they are grouped.
+        """(parties + 1,): first position of each party's rows, once rows are grouped.
 
-        Where rows are dealt by class, each replicate has others: see :meth:`dealt`.
+        Where rows are dealt by class, each replicate has other positions: see :meth:`dealt`.
         """
         if not self.names:
             return even_starts(self.rows, self.parties)
@@ -44,27 +44,27 @@ class Sites(NamedTuple):
 
     @property
     def fewest_rows(self) -> int:
-        """Rows of the party that has fewest; a lower bound where rows are dealt."""
+        """Rows of the smallest party; a lower bound where rows are dealt."""
         if not self.names:
             return smallest_shard(self.dealing, self.rows, self.parties)
         return int(np.diff(self.starts).min())
 
     @property
     def most_rows(self) -> int:
-        """Rows of the party that has most; an upper bound where rows are dealt."""
+        """Rows of the largest party; an upper bound where rows are dealt."""
         if not self.names:
             return largest_shard(self.dealing, self.rows, self.parties)
         return int(np.diff(self.starts).max())
 
     @property
     def most_share(self) -> float:
-        """Share that one row can have of all visits of its party."""
+        """Largest share of one row in all visits of its party."""
         return 1.0 / self.fewest_rows
 
     def dealt(self, key: Key, shuffled: bool, labels: Ints) -> Shards:
-        """Deal the rows: their numbers by party, at random, or in the order of the table.
+        """Return the rows' numbers by party, in random order or in the order of the table.
 
-        ``labels`` are the classes of the rows, (rows,); rows may be dealt by them.
+        ``labels`` are the classes of the rows, (rows,), which the division may use.
         """
         if self.names:
             order = np.arange(self.rows)
@@ -81,13 +81,13 @@ class Sites(NamedTuple):
 class PersonRows(NamedTuple):
     """Persons of the rows, and how often they visit."""
 
-    persons: int  # how many there are
-    most_rows: int  # of the person who has most
-    most_share: float  # the largest expected visits of one person in a round, if rows are drawn
+    persons: int  # number of persons
+    most_rows: int  # rows of the person with most rows
+    most_share: float  # largest expected visits of one person in a round, if rows are drawn
     of_rows: Ints  # (rows,): the person of each row
-    most_parties: int  # the largest number of parties that have rows of one person
-    share_at_one: float | None = None  # of one person at one party, if it is known who has which
-    most_squares: int | None = None  # the largest Σ n² of a person with n rows at each party
+    most_parties: int  # largest number of parties that have rows of one person
+    share_at_one: float | None = None  # of one person at one party, if owners are known
+    most_squares: int | None = None  # largest Σ n² of a person with n rows at each party
 
     def visits(self, drawn: bool) -> dict[str, Any]:
         """Return facts of a person's visits, if rows are ``drawn`` at random or each comes once."""
@@ -100,9 +100,9 @@ class PersonRows(NamedTuple):
 
 
 def sites_in(table: TableKeys, raw: RawTable) -> Sites:
-    """Find the parties of a table, from a column of names or by dealing rows.
+    """Return the parties of a table, from a column of names or by dealing rows.
 
-    Raises DataError if it names a single one, or if there are fewer rows than parties.
+    Raises DataError if the column names a single party, or if there are fewer rows than parties.
     """
     if table.site is None:
         return _sites_dealt(table, raw.lines.size)
@@ -132,7 +132,7 @@ def _sites_dealt(table: TableKeys, rows: int) -> Sites:
 
 
 def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
-    """Find the person of each row; without a ``column`` every row has another person."""
+    """Return the person of each row; without a ``column`` every row has another person."""
     if sites.names:
         shares = 1.0 / np.diff(sites.starts)[sites.of_rows]
     else:
@@ -143,9 +143,9 @@ def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
     rows = np.bincount(codes)
     most_share = float(np.bincount(codes, shares).max())
     of_rows = codes.astype(np.int64)
-    if not sites.names:  # rows are dealt: they may all be apart, or all together
+    if not sites.names:  # rows are dealt: a person's rows may all be apart, or all together
         most_parties = min(sites.parties, int(rows.max()))
-        most_share = min(most_share, float(most_parties))  # one visit a round to each of them
+        most_share = min(most_share, float(most_parties))  # one visit a round to each party
         return PersonRows(len(rows), int(rows.max()), most_share, of_rows, most_parties)
     pairs, of_pair, counts = np.unique(
         np.stack([codes, sites.of_rows]), axis=1, return_inverse=True, return_counts=True
@@ -162,9 +162,9 @@ def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
 
 
 def refuse_rounds(table: TableKeys, sites: Sites, rounds: int) -> None:
-    """Refuse more rounds than there are rows, where each comes once.
+    """Refuse more ``rounds`` than rows, where each row comes once.
 
-    A log is refused where it is over for all parties; for some it may be over before others.
+    A log is refused if it ends for all parties; it may end earlier for some parties.
     """
     if table.form == "log" and rounds > sites.most_rows:
         raise DataError(

@@ -17,11 +17,11 @@ from fedbandits.environments.tables.formats import Reading, tidy
 from fedbandits.errors import DataError, MissingExtraError
 
 _PARQUET = b"PAR1"
-#: Tables that were given in this process, by their digest.
+#: Tables from the memory of this process, by their digest.
 _HELD: dict[str, RawTable] = {}
-#: Whole numbers beyond it are not told apart as float64: identifiers such as these stay texts.
+#: Largest whole number that float64 holds exactly: columns with larger identifiers stay texts.
 _EXACT = 2**53
-#: What missing values of pandas are called among other objects.
+#: Missing values of pandas, as texts.
 _GAPS = ("<NA>", "NaT")
 _ALLOWED = (
     "a path, a pandas or polars DataFrame, a dictionary of columns, a structured numpy array, or a "
@@ -37,10 +37,11 @@ def hold(raw: RawTable) -> str:
 
 
 def read_table(path: str, reading: Reading, digest: str) -> RawTable:
-    """Read the table of a file; without a ``path``, the one of that digest that was given here.
+    """Read the table of a file; without a ``path``, the table in memory with that digest.
 
-    ``reading`` says how its cells are read. ``digest`` is what the data was when it was recorded;
-    empty for any. Raises DataError if it is missing, is no table, or is another one than recorded.
+    ``reading`` is the format of its cells. ``digest`` is the recorded digest of the data; empty for
+    any data. Raises DataError if the table is missing, is no table, or is another table than
+    recorded.
     """
     if not path:
         return _held(digest).read_as(reading)
@@ -72,7 +73,7 @@ def _parquet(path: str, data: bytes) -> RawTable:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise MissingExtraError(
-            f"{path}: is a Parquet file; install what reads it: pip install 'fedbandits[data]', or "
+            f"{path}: is a Parquet file; install a reader: pip install 'fedbandits[data]', or "
             "save the table as CSV"
         ) from None
     try:
@@ -85,8 +86,8 @@ def _parquet(path: str, data: bytes) -> RawTable:
 def table_in_memory(data: Any, columns: Sequence[str] | None = None) -> RawTable:
     """Read a table from a data frame, a dictionary of columns, or an array.
 
-    ``columns`` names the columns of a 2-D array. Raises DataError if it is none, has no rows, or
-    its columns have different lengths or the same name.
+    ``columns`` names the columns of a 2-D array. Raises DataError if the data is no table, has no
+    rows, or its columns have different lengths or the same name.
     """
     cells: dict[str, Cells] = {}
     for place, (name, values) in enumerate(_columns(data, columns), start=1):
@@ -96,7 +97,7 @@ def table_in_memory(data: Any, columns: Sequence[str] | None = None) -> RawTable
         if tidied in cells:
             raise DataError(f"the table has two columns {tidied!r}; rename one")
         cells[tidied] = _of_values(name, values)
-    lengths = {name: len(each) for name, each in cells.items()}
+    lengths = {name: len(column) for name, column in cells.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"the table has columns of different lengths: {lengths}")
     rows = next(iter(lengths.values()), 0)
@@ -129,7 +130,7 @@ def _columns(data: Any, names: Sequence[str] | None) -> Iterable[tuple[Any, Any]
 
 
 def _of_series(series: Any) -> Cells:
-    """Read a column of pandas, whose own types may have gaps where numpy's cannot."""
+    """Read a column of pandas, whose types may have gaps where numpy's types cannot."""
     if getattr(series.dtype, "kind", "O") in "iuf":
         if not series.isna().any():
             return _of_values(series.name, series.to_numpy())
@@ -142,7 +143,7 @@ def _of_series(series: Any) -> Cells:
 def _of_values(name: Any, values: Any) -> Cells:
     if hasattr(values, "isna") and hasattr(values, "to_numpy"):
         return _of_series(values)
-    if isinstance(values, np.ma.MaskedArray):  # what is masked is missing, whatever lies below
+    if isinstance(values, np.ma.MaskedArray):  # masked entries are missing, whatever their data
         values = [*values.tolist()]
     array = values if isinstance(values, np.ndarray) else _as_array(values)
     if array.ndim != 1:
@@ -151,13 +152,13 @@ def _of_values(name: Any, values: Any) -> Cells:
         return _objects(map(str, array.tolist()))
     if array.dtype.kind in "iuf":
         return np.asarray(array, np.float64)
-    if array.dtype.kind in "Mm":  # in words: as numbers, dates would be taken for features
+    if array.dtype.kind in "Mm":  # as texts: dates as numbers would be taken for features
         return _objects("" if text == "NaT" else text for text in array.astype(str).tolist())
     return _objects(_text(value) for value in array.tolist())
 
 
 def _as_array(values: Any) -> Any:
-    """Make an array of a list; numbers among texts stay numbers."""
+    """Make an array of a list; numbers in a mixed list stay numbers."""
     held = list(values)
     numeric = all(
         isinstance(v, int | float | np.number) and not isinstance(v, bool | np.bool_) for v in held

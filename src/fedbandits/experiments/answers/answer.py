@@ -48,7 +48,7 @@ from fedbandits.experiments.result import at_point
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.settings.sweeps import Point, in_words
 from fedbandits.settings.toml_files import parse_toml
-from fedbandits.systems.agents.others_count import OTHERS_COUNT_AS
+from fedbandits.systems.agents.counting import OTHERS_COUNT_AS
 
 
 def _claimed(stored: dict[str, Any]) -> Claimed:
@@ -336,7 +336,8 @@ def _with_result(given: Any, result: xr.Dataset | None) -> tuple[Experiment, xr.
     if isinstance(given, str | os.PathLike):
         given = read_result(pathlib.Path(given).expanduser())
     if isinstance(given, xr.Dataset):
-        return Experiment.from_table(parse_toml(given.attrs["config"])), given
+        # Code that the configuration names is not run: a result may be somebody else's.
+        return Experiment.from_table(parse_toml(given.attrs["config"]), modules=()), given
     if result is None:
         raise ConfigError(
             "answer: an experiment alone has no answer; give its result too: "

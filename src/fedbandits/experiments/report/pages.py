@@ -176,7 +176,8 @@ def _percent(share: float | None) -> str:
     return f"{sign}{abs(share):.1%}"
 
 
-def _data_uri(image: bytes) -> str:
+def data_uri(image: bytes) -> str:
+    """Return an image as an address that holds all of it."""
     kind = "png" if image.startswith(_PNG) else "svg+xml"
     return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"
 
@@ -199,7 +200,7 @@ def _environment() -> jinja2.Environment:
     )  # fmt: skip
     environment.filters |= {
         "capitalised": tables.capitalised, "compared": _compared, "css": _css, "drawn": draw_advice,
-        "data_uri": _data_uri, "kind": kind_of, "tried": _tried, "overview": _unbroken,
+        "data_uri": data_uri, "kind": kind_of, "tried": _tried, "overview": _unbroken,
     }  # fmt: skip
     environment.globals |= {
         "alarms": f"{ALARMS:.0%}", "interval_note": INTERVAL_NOTE, "message_times": MESSAGE_TIMES,

@@ -1,1 +1,1 @@
-"""Exchanges: the protocols by which the parties of a system tell one another what they release."""
+"""Exchanges: the protocols by which the parties of a system exchange releases."""

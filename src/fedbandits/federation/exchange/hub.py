@@ -1,11 +1,11 @@
 """The hub of a federation: it gathers numbered contributions of its members, and hands them out.
 
-A hand-out is made of every member's newest contribution, once all members have contributed anew,
-or at a deadline, if some have. Nobody waits for anybody: a member may be ahead of a hub that was
-away, and a member whose contributions come late is in a later hand-out.
+A hand-out contains every member's newest contribution. It is made once all members have contributed
+anew, or at a deadline, if some have. No party waits for another: a member may be ahead of a hub
+that was away, and a late contribution is in a later hand-out.
 
-A system declares in a :class:`Gathering` which messages it gathers. Its subclass of :class:`Hub`
-says what is kept of a contribution, and what is handed out.
+A system declares the gathered messages in a :class:`Gathering`. Its subclass of :class:`Hub`
+defines the kept part of a contribution, and the hand-out.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Gathering(NamedTuple):
     contribution
         Type of a member's contribution.
     number
-        Field of a contribution that has its number.
+        Name of the field with a contribution's number.
     first
         Number of a member's first contribution.
     in_step
-        Whether a hand-out before its deadline is of contributions of the same number.
+        Whether all contributions of a hand-out before its deadline have the same number.
     call
         Type of the message by which the hub calls its members to contribute, once a member has
         asked for a hand-out. None where members contribute on a clock.
@@ -55,20 +55,45 @@ class Gathering(NamedTuple):
     call: type[Any] | None = None
 
 
+class Contribution(Message, frozen=True, kw_only=True):
+    """Packed numbers of a member, and the number of the release that they belong to."""
+
+    release: int
+    statistic: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.statistic)
+
+
+class HandedSum(Contribution, frozen=True, kw_only=True):
+    """The k-th sum of every member's newest contribution.
+
+    Parameters
+    ----------
+    newest
+        The number of every member's contribution in the sum, in order, 0 for a member without one;
+        empty where all are the k-th.
+    """
+
+    newest: tuple[int, ...] = ()
+
+
 class HubState(PartyState, frozen=True, kw_only=True):
     """All that changes in a hub.
 
     Parameters
     ----------
     releases
-        Hand-outs so far.
+        Number of hand-outs so far.
     called
         The number of the newest hand-out that members were called to contribute to.
     newest, included : (members,) int64
         The number of every member's newest contribution, and of its contribution in the last
-        hand-out; one less than the first number where there is none.
+        hand-out; the first number less 1 without a contribution.
     kept : arrays of float64, one for each member
-        Numbers that are kept of the members' contributions.
+        Kept numbers of the members' contributions.
     """
 
     stage: str = SERVING
@@ -95,7 +120,7 @@ class Hub(Party[AnyHub]):
         The largest number of a contribution.
     """
 
-    #: Messages that are gathered.
+    #: The messages that the hub gathers.
     GATHERING: ClassVar[Gathering]
 
     def __init__(self, seat: Seat, state: AnyHub, most: int) -> None:
@@ -106,9 +131,9 @@ class Hub(Party[AnyHub]):
 
     @classmethod
     def first_state(cls, empty: Sequence[Floats]) -> dict[str, Any]:
-        """Return the fields of the state in which no member has contributed.
+        """Return the fields of the state before any contribution.
 
-        ``empty`` stands for what is kept of each member.
+        ``empty`` has the initial kept numbers of each member.
         """
         none = np.full(len(empty), cls.GATHERING.first - 1, np.int64)
         return {"newest": none, "included": none, "kept": tuple(empty)}
@@ -119,7 +144,7 @@ class Hub(Party[AnyHub]):
         Raises
         ------
         RemoteProtocolError
-            If no member that keeps to the terms sends this message.
+            If no honest member sends this message.
         """
         raise NotImplementedError
 
@@ -165,14 +190,18 @@ class Hub(Party[AnyHub]):
         state = self._state
         if event.number != self.awaited:
             return Step(state)
-        if not (state.newest > state.included).any():  # nobody has heard the call, or all is lost
+        if not (
+            state.newest > state.included
+        ).any():  # no member has received the call, or all contributions are lost
             return Step(self._after(called=min(state.called, state.releases)))
         return self._hand_out(state)
 
     def _call(self, request: Any) -> Step:
-        """Call all members once for a hand-out, however many members ask for it."""
+        """Call all members once for a hand-out, for any number of requests."""
         state, call = self._state, self.GATHERING.call
-        most = self._most * len(self._members)  # each has a new contribution of some member
+        most = self._most * len(
+            self._members
+        )  # each hand-out has a new contribution of some member
         if call is None or not 1 <= request.release <= min(state.releases + 1, most):
             raise OutOfOrderError(
                 f"{self.name}: {request.sender} asks for sum {request.release} after "
@@ -190,11 +219,11 @@ class Hub(Party[AnyHub]):
 class SummingHub(Hub[HubState]):
     """A hub that hands out the sum of every member's newest contribution, to all members alike.
 
-    Contributions have packed numbers, ``statistic``, as many as the sum. The hand-out says which
-    contributions are in it, unless all have its number.
+    Contributions have packed numbers, ``statistic``, as many as the sum. The hand-out names the
+    numbers of its contributions, unless all have its number.
     """
 
-    #: Type of the message with a sum.
+    #: Type of the message with the sum.
     TOTAL: ClassVar[type[Any]]
 
     def __init__(self, seat: Seat, size: int, most: int) -> None:
@@ -203,7 +232,7 @@ class SummingHub(Hub[HubState]):
         self._size = size
 
     def _check(self, values: Floats, place: int, number: int) -> None:
-        """Refuse numbers (size,) that a member's contribution of that number cannot have."""
+        """Refuse values (size,) that an honest member's contribution ``number`` cannot have."""
         raise NotImplementedError
 
     def _keep(self, place: int, message: Any) -> dict[str, Any]:
@@ -228,15 +257,15 @@ class SummingHub(Hub[HubState]):
 
 
 def serving(*kinds: type[Event | Message]) -> Transitions:
-    """Return the transitions of a hub that handles events of these kinds, at its only stage."""
+    """Return the transitions of a hub that handles these kinds of events in its only stage."""
     return {(SERVING, kind): (SERVING,) for kind in kinds}
 
 
 def numbers_in(state: HubState, number: int) -> tuple[int, ...]:
-    """Return the number of every member's newest contribution; nothing where all are ``number``."""
+    """Return the number of every member's newest contribution; empty if all are ``number``."""
     return () if (state.newest == number).all() else tuple(state.newest.tolist())
 
 
 def with_value(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:
-    """Return one value a member, with the value of one member replaced."""
+    """Return one value for each member, with one member's value replaced."""
     return (*values[:place], value, *values[place + 1 :])

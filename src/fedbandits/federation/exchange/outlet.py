@@ -1,4 +1,4 @@
-"""Outlets: how an agent's sums leave it, and how sums of all agents come back.
+"""Outlets: ways of an agent's sums to the other agents, and of the total back.
 
 In clear the controller sees each release. In secure sums nobody sees more than sums: a share of
 noise is added to each release, and masks hide the rest.
@@ -40,7 +40,7 @@ class Mechanism(NamedTuple):
     pattern : (size,) float64
         Deviations of the noise in each entry, relative to that of the mechanism.
     step
-        q, the step of the grid that whole numbers of a secure sum count; 0 in clear.
+        q, the step of the grid of a secure sum's whole numbers; 0 in clear.
     """
 
     plan: ContinualPlan
@@ -56,9 +56,9 @@ class SumOfAll(NamedTuple):
     number
         The number of the sum.
     newest
-        The number of every agent's release in the sum, 0 for an agent without one.
+        The number of every agent's release in the sum, 0 for an agent without a release.
     own
-        The same of the agent that reads.
+        The number of the reading agent's own release in the sum.
     values : (size,) float64
         The sum, in the units of records.
     message
@@ -72,14 +72,14 @@ class SumOfAll(NamedTuple):
     message: Any
 
 
-#: From the numbers (size,) that have left an agent to the agent's memory of the release.
+#: A function from the numbers (size,) that have left an agent to the agent's memory of the release.
 Keep = Callable[[Floats], Any]
-#: Goes on from a sum: returns the step, or None if no estimate comes of the sum.
+#: A function that continues from a sum: it returns the step, or None if the sum gives no estimate.
 GoOn = Callable[[SumOfAll], Step | None]
 
 
 class Outlet:
-    """Base class of outlets, and the outlet of a party that sends nothing to be summed."""
+    """Base class of outlets, and the outlet of a party that releases nothing."""
 
     def send(
         self, state: Any, exact: Floats, keep: Keep | None, noise: Any
@@ -89,12 +89,13 @@ class Outlet:
         Parameters
         ----------
         state
-            The agent's state; left as it is.
+            The agent's state, which is not changed.
         exact : (size,) float64
             The exact sums.
         keep
-            From the numbers that leave, none in a secure sum, to a memory of this release, which
-            lasts until a later one is in a sum. None if the agent needs no memory.
+            A function from the numbers that leave, none in a secure sum, to a memory of this
+            release. The
+            memory lasts until a later release is in a sum. None if the agent needs no memory.
         noise
             The agent's source of noise.
 
@@ -103,19 +104,19 @@ class Outlet:
         state
             The state after the release.
         messages
-            The messages that the release leaves by.
+            The messages of the release.
         """
         raise NotImplementedError
 
     def take(self, state: Any, message: Any, noise: Any, go_on: GoOn) -> Step:
-        """Read a sum of all, and go on from the sum; ``state`` is left as it is."""
+        """Read a sum of all, and continue from the sum; ``state`` is not changed."""
         raise NotImplementedError
 
     def draw_ahead(self, state: Any, noise: Any) -> None:
-        """Have the noise of the next release drawn, before anybody waits for the release."""
+        """Draw the noise of the next release ahead, before any party waits for the release."""
 
     def resumed(self, state: Any, noise: Any) -> None:
-        """Draw the noise that a saved state does not have."""
+        """Draw the noise that a saved state lacks."""
 
     def has_ended(self, state: Any) -> bool:
         """Tell whether the agent sends nothing more, for the rest of the run."""
@@ -123,7 +124,7 @@ class Outlet:
         return False
 
     def waits(self, state: Any) -> bool:
-        """Tell whether the agent does not know yet what became of its last message."""
+        """Tell whether the fate of the agent's last message is still unknown."""
         del state
         return False
 
@@ -158,9 +159,9 @@ class ClearOutlet(Outlet):
     mechanism
         The mechanism of the agent's releases.
     upload
-        The type of the message that a release leaves by.
+        The type of the message with a release.
     most_sums
-        The number of sums in a run, at most.
+        Largest number of sums in a run.
     """
 
     def __init__(self, seat: Seat, mechanism: Mechanism, upload: type[Any], most_sums: int) -> None:
@@ -221,13 +222,13 @@ class ClearOutlet(Outlet):
 class SecureOutlet(Outlet):
     """An outlet whose releases nobody sees: only sums of some agents' releases are opened.
 
-    A share is made for every release of the schedule, as the noise of shares is correlated. A
-    share is sent if the agent knows what became of its last message; otherwise that message is sent
-    again. Whether and when follows from the schedule and from totals alone.
+    A share is made for every release of the schedule, as the noise of shares is correlated. A share
+    is sent if the fate of the agent's last message is known; otherwise that message is sent again.
+    Existence and time of messages follow from the schedule and from totals alone.
 
-    Agents act on totals and on their own records. They take their records out of a total, where
+    Agents act on totals and on their own records. They subtract their records from a total, where
     the records would count twice, but never their own noise: decisions that depend on own noise
-    could take the noise away.
+    could remove the noise.
 
     Parameters
     ----------
@@ -240,8 +241,8 @@ class SecureOutlet(Outlet):
     secrets
         The agent's secrets; see :class:`.sender.Sender`.
     takes_out
-        Whether the agent takes its own records out of totals. Then a total with an own release of
-        which nothing is remembered is of no use.
+        Whether the agent subtracts its own records from totals. Then a total with an own release
+        without a memory is of no use.
     """
 
     def __init__(
@@ -259,7 +260,9 @@ class SecureOutlet(Outlet):
         whole = share.astype(np.int64)
         sending, messages = self._sender.send(state.sending, released.made, whole)
         under_way = state.under_way
-        if keep is not None and sending is not state.sending:  # else the last message goes again
+        if (
+            keep is not None and sending is not state.sending
+        ):  # otherwise the last message is sent again
             under_way = {**under_way, released.made: keep(np.zeros(0))}
         after = msgspec.structs.replace(
             state, released=released, sending=sending, under_way=under_way
@@ -267,19 +270,20 @@ class SecureOutlet(Outlet):
         return after, messages
 
     def take(self, state: Any, message: Total, noise: Any, go_on: GoOn) -> Step:
-        """Find out what became of the last message, and go on from the total.
+        """Settle the fate of the last message, and continue from the total.
 
-        A total that cannot be gone on from is counted. It is no reason to stop: noise can do that,
-        and if its message were refused, the agent would wait for ever. So is a total that comes
-        after a false one: the agent acts on no total until most others have confirmed a later one.
+        A total without an estimate is counted, and is no reason to stop: noise can prevent an
+        estimate, and after a refusal of its message the agent would wait for ever. The same holds
+        for a total after a false total: the agent acts on no total until most others have confirmed
+        a later total.
         """
         sending = self._sender.settle(state.sending, message)
-        if sending is state.sending:  # told once more
+        if sending is state.sending:  # a repeated message
             return Step(state)
         if not sending.retired:
-            self._draw_shares_ahead(state, sending.newest, noise)  # nothing rests on it: may fail
+            self._draw_shares_ahead(state, sending.newest, noise)  # only ahead: may fail
         step: Step | None = None
-        # Otherwise nobody is in the total, or it may be false.
+        # Otherwise the total is empty, or may be false.
         if message.releases[-1] and not sending.misled and self._remembers(state, message.own):
             whole = unpack_words(message.statistic, self.mechanism.pattern.size).view(np.int64)
             values: Floats = self.mechanism.step * whole.astype(np.float64)
@@ -304,7 +308,7 @@ class SecureOutlet(Outlet):
         return msgspec.structs.replace(step, state=after, outgoing=outgoing)
 
     def _remembers(self, state: Any, own: int) -> bool:
-        """Tell whether the agent can take its release of the number ``own`` out of a total."""
+        """Tell whether the agent can subtract its release of the number ``own`` from a total."""
         if not self._takes_out:
             return True
         return own in state.under_way if own else state.included == 0
@@ -313,10 +317,10 @@ class SecureOutlet(Outlet):
         self._draw_shares_ahead(state, state.sending.newest, noise)
 
     def _draw_shares_ahead(self, state: Any, newest: int, noise: Any) -> None:
-        """Have the whole noise of the next share drawn, and of shares for sums that were missed.
+        """Draw the whole noise of the next share ahead, and of shares for missed sums.
 
-        Shares up to that of the sum ``newest`` are made at once, in a time that would tell of their
-        noise.
+        Shares up to that of the sum ``newest`` are made at once; the time of their draws would
+        reveal something about their noise.
         """
         if not hasattr(noise, "draw_whole_ahead"):
             return

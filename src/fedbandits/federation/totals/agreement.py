@@ -1,20 +1,20 @@
-"""Digests of totals: agents state them, and helpers find out whether all got the same totals.
+"""Digests of totals: agents state them, and helpers check that all agents got the same totals.
 
 The numbers of a total come from the controller alone, and no helper sees them. So every agent
 states, with its next message, the *digest* of the newest total that it has taken. Helpers leave out
-whoever has another one than most others, and tell all agents which digests most had. An agent that
-has another one then knows that the controller gave it another total than most others got.
+agents whose digest differs from most others', and tell all agents the digests of most agents. An
+agent with another digest then knows that the controller gave it another total than most agents.
 
-*Honest runs lose nothing by that*: where all agents got the same totals, no digest differs.
+*Honest runs lose nothing*: where all agents got the same totals, no digest differs.
 
 *Few liars stop nothing*: a helper refuses a sum only where more than ``colluding`` members must
-lie, or have other totals than they should. They are counted as few as they can be: of each number,
-all but the largest group. A digest is agreed on once more than ``colluding`` members have stated
-it, so a few cannot make the others differ from it.
+lie, or have false totals. Their least possible number is counted: of each number of a total, all
+members but the largest group. A digest is agreed on once more than ``colluding`` members have
+stated it, so a few members cannot make the others differ from it.
 
-*Where two groups are equally large*, and nothing is agreed on, nobody can tell which of them has
-the total of the others. Both are left out of this sum. So no two members of a sum differ, whomever
-else another helper has left out.
+*Two groups of equal size* without an agreed digest: no helper can tell which group has the right
+total. Both are left out of this sum. So no two members of a sum differ, whichever members other
+helpers have left out.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from fedbandits._typing import Bools
 from fedbandits.federation.messages import WrongShapeError
 from fedbandits.federation.totals.statements import DIGEST_BYTES
 
-#: Digests of so many of the newest totals are kept, and told: an agent that has missed newer ones
-#: is compared, too.
+#: Number of the newest totals whose digests are kept and told, so that agents that have missed
+#: newer totals are compared, too.
 RECENT = 4
 _TAKEN = struct.Struct(f"<I{DIGEST_BYTES}s")
 _NOTHING = bytes(DIGEST_BYTES)
@@ -45,10 +45,10 @@ class Taken(NamedTuple):
     Parameters
     ----------
     number
-        The newest release that is in it. A sum with nobody in it leaves the total as it was, under
-        the same number. 0 before the first.
+        The newest release in the total. An empty sum leaves the total unchanged, with
+        the same number. 0 before the first total.
     digest
-        Of all of it that agents act on; zeros before the first.
+        Digest of all parts of the total that agents act on; zeros before the first total.
     """
 
     number: int = 0
@@ -56,8 +56,8 @@ class Taken(NamedTuple):
 
     @classmethod
     def of(cls, statistic: bytes, releases: Sequence[int], counts: Sequence[int]) -> Taken:
-        """Return what is stated of a total; see :class:`.messages.Total` for its parts."""
-        if not releases[-1]:  # nobody is in it, so there is nothing to act on
+        """Return an agent's statement of a total, from fields of :class:`.messages.Total`."""
+        if not releases[-1]:  # an empty total, so there is nothing to act on
             return cls()
         text = b"total" + _packed(releases) + _packed(counts) + statistic
         return cls(releases[-1], hashlib.blake2b(text, digest_size=DIGEST_BYTES).digest())
@@ -69,12 +69,12 @@ class Judged(NamedTuple):
     Parameters
     ----------
     differing : (members,) bool
-        Whose total differs from that of most others with the same number, as far as there is one
-        that most have.
+        Whether a member's total differs from the total of most others with the same number, if
+        most others agree.
     at_fault
         The least number of members that lie, or have a false total.
     newest
-        The newest number of a total that there is, of which that is so; 0 if there is none.
+        The newest existing number of a disputed total; 0 if there is none.
     """
 
     differing: Bools
@@ -88,92 +88,95 @@ def judge(stated: Sequence[Taken], agreed: Sequence[Taken], last: int) -> Judged
     Parameters
     ----------
     stated : (members,)
-        The newest total that each has taken.
+        The newest total of each member.
     agreed
         Totals that were agreed on before.
     last
-        The number of the last total that there is.
+        The number of the last total.
     """
     known, groups = dict(agreed), Counter(stated)
     sizes: defaultdict[int, list[int]] = defaultdict(lambda: [0])
-    for each, size in groups.items():
-        if _may_be(each, known, last):
-            sizes[each.number].append(size)
-    largest = {each.number: max(sizes[each.number]) for each in groups}
+    for taken, size in groups.items():
+        if _may_be(taken, known, last):
+            sizes[taken.number].append(size)
+    largest = {taken.number: max(sizes[taken.number]) for taken in groups}
     wrong = {
-        each
-        for each, size in groups.items()
-        if not _may_be(each, known, last)
-        or size < largest[each.number]
-        or sizes[each.number].count(size) > 1
+        taken
+        for taken, size in groups.items()
+        if not _may_be(taken, known, last)
+        or size < largest[taken.number]
+        or sizes[taken.number].count(size) > 1
     }
-    of_number = Counter(each.number for each in stated)
+    of_number = Counter(taken.number for taken in stated)
     beyond = {number: count - largest[number] for number, count in of_number.items()}
     return Judged(
-        np.fromiter((each in wrong for each in stated), np.bool_, len(stated)),
+        np.fromiter((taken in wrong for taken in stated), np.bool_, len(stated)),
         sum(beyond.values()),
         max((number for number, count in beyond.items() if count and number <= last), default=0),
     )
 
 
-def _may_be(each: Taken, known: Mapping[int, bytes], last: int) -> bool:
-    """Tell whether a total may be the one that was told, as far as that is known."""
-    if each.number > last:
+def _may_be(taken: Taken, known: Mapping[int, bytes], last: int) -> bool:
+    """Tell whether a statement may be of the true total, as far as that is known."""
+    if taken.number > last:
         return False
-    expected = _NOTHING if not each.number else known.get(each.number)
-    return expected is None or each.digest == expected
+    expected = _NOTHING if not taken.number else known.get(taken.number)
+    return expected is None or taken.digest == expected
 
 
 def agree(agreed: tuple[Taken, ...], stated: Sequence[Taken], colluding: int) -> tuple[Taken, ...]:
     """Return the agreed totals after a sum whose members do not differ.
 
-    More than ``colluding`` have stated it, so not all of them lie.
+    More than ``colluding`` members have stated an agreed total, so not all of them lie.
     """
-    found = [each for each, size in Counter(stated).items() if each.number and size > colluding]
-    return tuple(sorted({*agreed, *found}))[-RECENT:]
+    newly_agreed = [
+        taken for taken, size in Counter(stated).items() if taken.number and size > colluding
+    ]
+    return tuple(sorted({*agreed, *newly_agreed}))[-RECENT:]
 
 
 def compare(own: Sequence[Taken], agreed: Sequence[Taken], disputed: Sequence[int]) -> Taken | None:
-    """Return the newest of an agent's own totals that others tell something of; None if none is.
+    """Return the newest of an agent's totals about which helpers report; None if there is none.
 
-    It is returned as others have it: with an empty digest if more of them have others than may lie.
+    The result has the digest that most others have; an empty digest if more members than may lie
+    dispute the total.
     """
-    told = {number: b"" for number in disputed if number}
-    told.update(agreed)
-    for each in reversed(own):
-        if each.number in told:
-            return Taken(each.number, told[each.number])
+    reported = {number: b"" for number in disputed if number}
+    reported.update(agreed)
+    for taken in reversed(own):
+        if taken.number in reported:
+            return Taken(taken.number, reported[taken.number])
     return None
 
 
 def common_digest(releases: Sequence[int], counts: Sequence[int], agreed: bytes) -> bytes:
-    """Return the digest of what all helpers tell all agents; see :class:`.messages.Total`."""
+    """Return the digest of the helpers' common report, from :class:`.messages.Total`."""
     text = _packed(releases) + _packed(counts) + agreed
     return hashlib.blake2b(text, digest_size=DIGEST_BYTES).digest()
 
 
 def newest_of(newest: NDArray[np.int64]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return which releases are in a total, rising, and of how many agents each.
+    """Return the numbers of the releases in a total, rising, and the number of agents for each.
 
-    ``newest`` (agents,) are every agent's; 0 is for those of whom there is none.
+    ``newest`` (agents,) are the numbers of every agent's release; 0 for an agent without one.
     """
     releases, counts = np.unique(newest, return_counts=True)
     return tuple(releases.tolist()), tuple(counts.tolist())
 
 
 def stated_by(members: NDArray[np.void]) -> list[Taken]:
-    """Return what members, (members,) of :data:`.statements.MEMBER`, have stated of totals."""
-    each = zip(members["total"].tolist(), members["total_digest"].tolist(), strict=True)
-    return [Taken(number, digest) for number, digest in each]
+    """Return the totals that members, (members,) of :data:`.statements.MEMBER`, have stated."""
+    pairs = zip(members["total"].tolist(), members["total_digest"].tolist(), strict=True)
+    return [Taken(number, digest) for number, digest in pairs]
 
 
 def pack_taken(totals: Sequence[Taken]) -> bytes:
-    """Pack totals that were taken."""
-    return b"".join(_TAKEN.pack(*each) for each in totals)
+    """Pack statements of totals."""
+    return b"".join(_TAKEN.pack(*total) for total in totals)
 
 
 def unpack_taken(data: bytes) -> tuple[Taken, ...]:
-    """Unpack what :func:`pack_taken` has packed.
+    """Unpack bytes of :func:`pack_taken`.
 
     Raises
     ------
@@ -185,7 +188,7 @@ def unpack_taken(data: bytes) -> tuple[Taken, ...]:
             f"at most {RECENT} digests of totals have {_TAKEN.size} bytes each, got "
             f"{len(data)} bytes"
         )
-    return tuple(Taken(*each) for each in _TAKEN.iter_unpack(data))
+    return tuple(Taken(*entry) for entry in _TAKEN.iter_unpack(data))
 
 
 def _packed(numbers: Sequence[int]) -> bytes:

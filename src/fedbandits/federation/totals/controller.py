@@ -1,13 +1,13 @@
-"""The controller of secure sums: it collects increments, has their masks opened, and tells totals.
+"""The controller of secure sums: it collects increments, has their masks opened, and sends totals.
 
-It asks all helpers whose messages they would open, and leaves out whoever one of them names. So
-nobody stops a sum by a false tag. Then it fixes the members, and has the sum opened. From then on
-it waits for all helpers, and asks them for nothing else. It asks again a few times, in case a
-message was lost; how long it takes does not matter, as agents wait too. It cannot be forced to have
-a sum of too few opened: such a sum is closed with nobody in it, and those who had come go on from
-their old base at the next one.
+It asks all helpers which messages they would open, and leaves out every agent that a helper names.
+So no agent stops a sum by a false tag. Then the controller fixes the members, and has the sum
+opened. From then on it waits for all helpers, and asks them for nothing else. It repeats the
+request a few times, in case a message was lost; the duration does not matter, as agents wait too.
+The controller cannot be forced to open a sum of too few: such a sum is closed without members, and
+its agents send the change since their old base at the next sum.
 
-It sees masked numbers, who came when, and totals.
+The controller sees masked numbers, senders with times, and totals.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from fedbandits.federation.totals.messages import (
 from fedbandits.federation.totals.plan import TotalsPlan
 from fedbandits.federation.totals.reports import of_controller
 
-#: So often a helper is asked for the same sum, in case its answer, or the request, was lost.
+#: Largest number of requests to a helper for the same sum, in case a request or an answer was lost.
 MOST_ASKED = 10
 
 
 class TotalsController(Party[ControllerState]):
-    """Adds up masked increments, and takes the masks of a whole sum off at once.
+    """Adds up masked increments, and removes the masks of a whole sum at once.
 
     Parameters
     ----------
     seat
-        What it is told of all that is public.
+        The public facts of the controller.
     plan
-        What all parties go by.
+        The public plan of all parties.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -86,10 +86,10 @@ class TotalsController(Party[ControllerState]):
 
     @property
     def awaited(self) -> int | None:
-        """The sum that some agents wait for: its other members, or helpers that may be asked again.
+        """The number of the sum that agents or helpers are waited for.
 
-        Helpers are waited for without end. But nothing more is done about it once they have been
-        asked often enough.
+        Helpers are waited for without end. But after the last repeated request the controller does
+        nothing more for the sum.
         """
         state = self._state
         if state.opening:
@@ -119,7 +119,7 @@ class TotalsController(Party[ControllerState]):
                 return self._fix(self._state.held, self._state.retired)
 
     def _collect(self, message: Increment) -> Step:
-        """Hold an increment; with the last one the members of the next sum are fixed."""
+        """Hold an increment; with the last increment the members of the next sum are fixed."""
         state, plan, place = self._state, self._plan, self._place[message.sender]
         values = unpack_words(message.statistic, plan.size)
         require_bytes(message.statements, TAG_BYTES * plan.helpers)
@@ -127,10 +127,12 @@ class TotalsController(Party[ControllerState]):
         require_bytes(message.public, KEY_BYTES)
         public = np.frombuffer(message.public, np.uint8)
         if state.has(message, place, values, tags):
-            return Step(state, self._told_again(place))
+            return Step(state, self._last_total_again(place))
         state.check(message, place, plan, self.name)
         if message.release <= max(state.newest, state.opening):
-            return Step(state, self._told_again(place))  # late: it goes on from its old base
+            return Step(
+                state, self._last_total_again(place)
+            )  # late: the agent continues from its old base
         held = state.held.copy()
         held[place] = message.release
 
@@ -147,7 +149,7 @@ class TotalsController(Party[ControllerState]):
         return self._fix_if_all_have_come(held, state.retired, keep)
 
     def _note_retired(self, message: Retired) -> Step:
-        """Wait no more for an agent that sends nothing more."""
+        """Stop waiting for an agent that sends nothing more."""
         state, retired = self._state, self._state.retired.copy()
         retired[self._place[message.sender]] = True
 
@@ -168,10 +170,10 @@ class TotalsController(Party[ControllerState]):
     def _fix(
         self, held: Ints, retired: Bools, keep: Callable[[], Sequence[Message]] | None = None
     ) -> Step:
-        """Choose the members of the next sum, of all who have come, and ask about them.
+        """Choose the members of the next sum, among agents with a held message, and ask helpers.
 
-        Those whose message is for a later sum have let this one go. What is held for an earlier one
-        is late.
+        Agents whose message is for a later sum have skipped this sum. A held message for an earlier
+        sum is late.
         """
         release = self._state.next_sum(held, retired, self._plan)
         if not release:
@@ -190,12 +192,12 @@ class TotalsController(Party[ControllerState]):
         return Step(after, write=ask)
 
     def _take_check(self, message: Checked) -> Step:
-        """Keep whom a helper would not open; with the last answer the members are fixed."""
+        """Keep a helper's answer to a check; with the last answer the members are fixed."""
         state, helper = self._state, self._helper[message.sender]
         require_bytes(message.request, statements.DIGEST_BYTES)
         request = np.frombuffer(message.request, np.uint8)
-        named = statements.unpack_places(message.unfit)
-        unfit = np.isin(np.arange(self._plan.agents), named)
+        named_places = statements.unpack_places(message.unfit)
+        unfit = np.isin(np.arange(self._plan.agents), named_places)
         differing = np.isin(
             np.arange(self._plan.agents), statements.unpack_places(message.differing)
         )
@@ -210,8 +212,8 @@ class TotalsController(Party[ControllerState]):
         places, members = state.members()
         tags = state.statements[places, helper].tobytes()
         asked = statements.request_digest(state.opening, members, tags)
-        among = np.isin(named, places).all() and not (differing & ~unfit).any()
-        if message.request != asked or not among:
+        are_members = np.isin(named_places, places).all() and not (differing & ~unfit).any()
+        if message.request != asked or not are_members:
             raise ImplausibleError(f"{self.name}: {message.sender} was asked about others")
 
         def keep() -> Sequence[Message]:
@@ -233,7 +235,7 @@ class TotalsController(Party[ControllerState]):
         return Step(after, write=leave_out)
 
     def _ask(self, after: ControllerState) -> Sequence[Message]:
-        """Ask all helpers anew. Too few are nobody: their messages are dropped."""
+        """Ask all helpers anew. A sum of too few is emptied: its messages are dropped."""
         members = after.held == after.opening
         if np.count_nonzero(members) < self._plan.least_parties:
             after.held[members] = 0
@@ -241,7 +243,7 @@ class TotalsController(Party[ControllerState]):
         return self._requests(after)
 
     def _requests(self, state: ControllerState) -> list[MembersRequest]:
-        """Make the requests to all helpers who have not answered, as the stage has it."""
+        """Make the requests of this stage to all helpers that have not answered."""
         kind = Check if state.stage == "checking" else Opening
         places, members = state.members()
         return [
@@ -253,7 +255,7 @@ class TotalsController(Party[ControllerState]):
         ]  # fmt: skip
 
     def _take_answer(self, message: Opened) -> Step:
-        """Keep a helper's answer; with the last one there is a total."""
+        """Keep a helper's answer; with the last answer the total is complete."""
         state, plan, helper = self._state, self._plan, self._helper[message.sender]
         masks = unpack_words(message.masks, plan.size)
         require_bytes(message.confirmations, TAG_BYTES * plan.agents)
@@ -296,7 +298,7 @@ class TotalsController(Party[ControllerState]):
         return Step(after, write=add_up)
 
     def _take_again(self, message: Checked | Opened, same: bool) -> Step:
-        """Take the last answer of a helper once more, if it is the ``same``; it was asked twice."""
+        """Take a helper's repeated answer to a repeated request, if it is the ``same``."""
         state = self._state
         if message.release not in (state.opening, state.newest) or message.release == 0:
             raise OutOfOrderError(
@@ -308,7 +310,7 @@ class TotalsController(Party[ControllerState]):
         return Step(state)
 
     def _add_up(self, after: ControllerState) -> Sequence[Message]:
-        """Add the newest sum to the total, and tell all agents."""
+        """Add the newest sum to the total, and send the total to all agents."""
         state, release = after, after.newest
         places = np.flatnonzero(state.held == release)
         state.total[:] += state.values[places].sum(axis=0, dtype=np.uint64)
@@ -317,10 +319,10 @@ class TotalsController(Party[ControllerState]):
         state.held[places] = 0
         return self._totals(state, range(len(self._agents)))
 
-    def _told_again(self, place: int) -> Sequence[Message]:
-        """Tell an agent the last total once more: it does not know what became of its message.
+    def _last_total_again(self, place: int) -> Sequence[Message]:
+        """Send an agent the last total again, because the agent does not know its message's fate.
 
-        While helpers are asked there is no need to, as the next total tells it.
+        While helpers are asked this is not necessary: the next total settles the fate.
         """
         state = self._state
         known = state.newest and not state.opening and not state.held[place]

@@ -1,4 +1,4 @@
-"""State of a controller of secure sums: what it holds of agents, and what helpers have answered."""
+"""State of a controller of secure sums: held messages of agents, and answers of helpers."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     opening
         The sum that helpers were asked about; 0 while increments are collected.
     asked
-        How often they were.
+        Number of requests for that sum.
     releases
-        How many totals it has told, those with nobody new in them included.
+        Number of totals so far, including totals of empty sums.
     digest
-        Of all sums that were opened.
+        Digest of all opened sums.
     held, salts, bases, base_salts, taken : (agents,) int64 or uint64
-        What agents have stated of the message that is held of each; ``held`` is the number of the
-        sum it is for, 0 if there is none. While a sum is opened, its members are those whose
-        message is for it.
+        Statements in the held message of each agent; ``held`` is the number of the
+        message's sum, 0 without a message. While a sum is opened, its members are the agents whose
+        message is for this sum.
     taken_digests : (agents, 32) uint8
-        The digests that they have stated with these.
+        The digests of totals in these messages.
     heard, publics : (agents,) int64, (agents, 32) uint8
-        The last totals of which agents had heard then, and the public keys of their messages.
+        The last totals that agents had received then, and the public keys of their messages.
     values : (agents, size) uint64
         The masked numbers in these messages.
     statements : (agents, helpers, 16) uint8
@@ -48,30 +48,31 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     opened, opened_salts : (agents,) int64, (agents,) uint64
         Every agent's newest message in the total, 0 for none.
     retired : (agents,) bool
-        Who has said that it sends nothing more.
+        Whether an agent sends nothing more.
     total : (size,) uint64
         The total.
     answered : (helpers,) bool
-        Who has answered the last request.
+        Whether a helper has answered the last request.
     checked : (helpers, 32) uint8
         The digests of the checks that helpers have answered.
     unfit, differing : (helpers, agents) bool
-        Whose messages each helper would not open, as it has answered then, and who of them has
-        another total than most others.
+        Whether each helper would not open an agent's message, and whether the reason is a total
+        that
+        differs from most others'.
     refused : (helpers,) bool
-        Who would open nothing, as too many had other totals.
+        Whether a helper would open nothing, because too many members had other totals.
     checked_sum
-        The sum that all of that is about; 0 while a later one is under way that is not checked yet.
+        The sum of these checks; 0 while a later sum is under way that is not checked yet.
     answers : (helpers, size) uint64
-        What helpers have answered.
+        The helpers' sums of masks.
     confirmations : (helpers, agents, 16) uint8
-        What they confirm to agents.
+        The helpers' confirmations to agents.
     disputed : (helpers,) int64
-        The newest totals in dispute that they tell agents of.
+        The newest disputed totals that helpers report to agents.
     agreed
         Recent totals, as most members have stated them.
     helper_publics : (helpers, 32) uint8
-        The public keys that they have drawn for that sum.
+        The helpers' public keys for that sum.
     """
 
     stage: str = "collecting"
@@ -107,7 +108,7 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     agreed: tuple[Taken, ...] = ()
 
     def members(self) -> tuple[Ints, bytes]:
-        """Return the places of the members of the sum under way, and what they stated, packed."""
+        """Return the places of the members of the sum under way, and their packed statements."""
         places = np.flatnonzero(self.held == self.opening)
         return places, statements.pack_members(
             places, self.salts[places], self.bases[places], self.base_salts[places],
@@ -116,18 +117,18 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         )  # fmt: skip
 
     def next_sum(self, held: Ints, retired: Bools, plan: TotalsPlan) -> int:
-        """Return the number of the sum that is to be opened next, 0 while none is.
+        """Return the number of the sum to open next, 0 for none.
 
-        It is the first for which enough have come. If there is none, rounds are let go: as far as
-        at least one agent that does not lie has come, and no further. Of two agents neither is
-        taken for a liar, as nothing could be closed then.
+        It is the first sum with enough messages. Without such a sum, sums are skipped: up to the
+        newest sum of at least one honest agent, and no further. Of two agents neither is counted as
+        a liar, as no sum could be closed then.
 
         Parameters
         ----------
         held : (agents,) int64
-            For which sum each agent has sent a message, 0 for none.
+            The number of the sum of each agent's message, 0 without a message.
         retired : (agents,) bool
-            Who sends nothing more.
+            Whether an agent sends nothing more.
         """
         come = np.sort(held[held > 0])
         active = int(np.count_nonzero(~retired))
@@ -139,18 +140,18 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         return int(enough[0]) if enough.size else int(come[-1 - liars])
 
     def has(self, message: Increment, place: int, values: Words64, tags: NDArray[np.uint8]) -> bool:
-        """Tell whether an agent sends once more what is held of it, or is in the total.
+        """Tell whether an agent repeats a held message, or a message in the total.
 
-        ``values`` (size,) and ``tags`` (helpers, 16) are what is in the message.
+        ``values`` (size,) and ``tags`` (helpers, 16) are parts of the message.
         """
         release, salt = int(self.held[place]), int(self.salts[place])
         if not release:
             release, salt = int(self.opened[place]), int(self.opened_salts[place])
-        said = message.base, message.base_salt, message.total, message.total_digest
-        held = self.bases[place], self.base_salts[place], self.taken[place]
+        stated = message.base, message.base_salt, message.total, message.total_digest
+        known = self.bases[place], self.base_salts[place], self.taken[place]
         return bool(
             (message.release, message.salt) == (release, salt)
-            and said == (*map(int, held), self.taken_digests[place].tobytes())
+            and stated == (*map(int, known), self.taken_digests[place].tobytes())
             and message.heard == self.heard[place]
             and message.public == self.publics[place].tobytes()
             and (values == self.values[place]).all()
@@ -158,15 +159,15 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         )
 
     def check(self, message: Increment, place: int, plan: TotalsPlan, name: str) -> None:
-        """Refuse an increment that the agent must not send now, in the name of the controller.
+        """Refuse an increment that the agent must not send now; ``name`` is the controller's.
 
         Raises
         ------
         OutOfOrderError
-            If it is for a sum that is over, or another one of the agent's is held.
+            If the increment is for a past sum, or another message of the agent is held.
         ImplausibleError
-            If it goes on from another release than the newest one in the total, has taken a total
-            that was not told, or its salt is too long.
+            If its base is not the newest release in the total, if its total was never sent, or
+            if its salt is too long.
         """
         if not self.opened[place] < message.release <= plan.releases or self.held[place]:
             raise OutOfOrderError(
@@ -195,7 +196,7 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
 
 
 def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
-    """Return the state before the first sum, under terms of that digest."""
+    """Return the state before the first sum; ``terms`` is the digest of the terms."""
     agents, helpers, size = plan.agents, plan.helpers, plan.size
     return ControllerState(
         digest=statements.first_digest(terms),

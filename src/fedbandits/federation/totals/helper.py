@@ -1,16 +1,17 @@
-"""A helper: it can make every mask that agents add for it, and sees no number behind them.
+"""A helper: it can make every mask that agents add for it, and sees no masked number.
 
-It answers once for every sum. It gives the sum of the masks of the members that the controller
-names, each of whom has stated its message to it. It never answers for another set, nor for a sum
-before its last one. So the controller can open one total a sum, whatever it asks. It keeps the
-answer, and erases all keys that it has made it by: see :mod:`.keys`.
+It answers once for every sum: with the sum of the masks of the members that the controller names,
+each of whom has stated its message to the helper. It never answers for another set, nor for a sum
+before its last sum. So the controller can open one total a sum, with any requests. The helper keeps
+its answer, and erases all keys behind the answer: see :mod:`.keys`.
 
-Before that the controller may ask whose messages it would open, as often as it likes. So one member
-with a false tag is left out, and stops nobody. The answer tells nothing of any mask. In the same
-way it leaves out whoever has taken another total than most others; see :mod:`.agreement`.
+Before that the controller may ask which messages the helper would open, without a limit. So a
+member with a false tag is left out, and stops nobody. The answer reveals nothing of any mask. In
+the same way the helper leaves out members with another total than most others; see
+:mod:`.agreement`.
 
-A helper must not go on from an old store: it would open a sum for a second set of members. So
-nobody may restore one.
+A helper must not continue from an old store: it would open a sum for a second set of members. So
+nobody may restore a helper.
 """
 
 from __future__ import annotations
@@ -59,23 +60,23 @@ class HelperState(PartyState, frozen=True, kw_only=True):
     Parameters
     ----------
     answered
-        The number of the last sum that it has answered for; 0 before the first.
+        The number of the last answered sum; 0 before the first.
     request
-        Digest of what it was asked then; empty before the first.
+        Digest of the request for that sum; empty before the first.
     digest
-        Of all that it has opened.
+        Digest of all opened sums.
     newest, salts : (agents,) int64, (agents,) uint64
-        Every agent's newest message that it has opened, and that message's salt; 0 for none.
+        Every agent's newest opened message, and that message's salt; 0 for none.
     agreed
         Recent totals, as most members have stated them.
     disputed
-        The newest total of which more members had different ones than may lie; 0 for none.
+        The newest total of which more members had different versions than may lie; 0 for none.
     told
-        The same, as it has told agents with its last answer.
+        The disputed total of the last answer.
     keys
-        Its keys.
+        The helper's keys.
     masks, public, confirmations
-        Its last answer, see :class:`~.messages.Opened`.
+        The last answer, see :class:`~.messages.Opened`.
     """
 
     stage: str = "serving"
@@ -99,11 +100,11 @@ class Helper(Party[HelperState]):
     Parameters
     ----------
     seat
-        What it is told of all that is public.
+        The public facts of the helper.
     plan
-        What all parties go by.
+        The public plan of all parties.
     secrets
-        What it shares with each agent.
+        The secrets shared with each agent.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -130,9 +131,10 @@ class Helper(Party[HelperState]):
 
     @property
     def report(self) -> dict[str, Any]:
-        """Report the sums that were answered for, and how many agents were in the last one.
+        """Report the answered sums, and the number of agents in the last sum.
 
-        ``disputed_total`` is the newest of which more agents had different ones than may lie.
+        ``disputed_total`` is the newest total of which more agents had different versions than may
+        lie.
         """
         state = self._state
         members = np.count_nonzero(state.newest == state.answered) if state.answered else 0
@@ -144,18 +146,19 @@ class Helper(Party[HelperState]):
 
     @property
     def opened(self) -> int:
-        """The newest sum that it has opened; 0 before the first."""
+        """The newest sum that the helper has opened; 0 before the first."""
         return self._state.answered
 
     def hands_over_to(self, party: str) -> bool:
-        """Tell whether an agent may be handed its secret: not once it was in a sum.
+        """Tell whether an agent may receive its secret: not once the agent was in a sum.
 
-        It has kept it then. Somebody who was admitted in its place later must not have it.
+        Such an agent has kept its secret. A party admitted in its place later must not get the
+        secret.
         """
         return party not in self._agents or not self._state.newest[self._agents.index(party)]
 
     def gift(self, party: str) -> bytes | None:
-        """Return the first key of a pair, which is erased once the agent was in a sum."""
+        """Return the first key of a pair; None once it was erased, when the agent was in a sum."""
         if party not in self._agents:
             return None
         first = self._state.keys.first[self._agents.index(party)]
@@ -166,7 +169,7 @@ class Helper(Party[HelperState]):
         return self._state.answered
 
     def _compute(self, event: Any) -> Step:
-        """Answer a check, or a request: the first for a sum, or the same one again."""
+        """Answer a check, or a request: the first request for a sum, or the same request again."""
         state, release = self._state, event.release
         if not max(state.answered, 1) <= release <= self._plan.releases:
             raise OutOfOrderError(
@@ -186,7 +189,7 @@ class Helper(Party[HelperState]):
         return Step(after, [self._answer(after)])
 
     def _opened(self, event: Opening, members: NDArray[np.void], request: bytes) -> HelperState:
-        """Return the state once a sum is opened: with the answer, and without its keys."""
+        """Return the state after a sum is opened: with the answer, and without its keys."""
         state, release = self._state, event.release
         keys, masks, public = state.keys.open(release, members, self._secrets.draw)
         digest = statements.next_digest(state.digest, release, event.members)
@@ -198,9 +201,11 @@ class Helper(Party[HelperState]):
         total = sum_of_masks(
             map(self._secrets.masks, masks), release, members["salt"].tolist(), self._plan.size
         )
-        said = partial(statements.confirmation, release, digest, common, state.disputed, public)
+        confirmation_of = partial(
+            statements.confirmation, release, digest, common, state.disputed, public
+        )
         confirmations = b"".join(
-            tag(key, said(number, salt))
+            tag(key, confirmation_of(number, salt))
             for key, number, salt in zip(
                 unpacked(keys.confirmations), newest.tolist(), salts.tolist(), strict=True
             )
@@ -212,7 +217,7 @@ class Helper(Party[HelperState]):
         )  # fmt: skip
 
     def _check(self, check: Check, request: bytes) -> Step:
-        """Say whose messages would not be opened, and note what the dispute is about, if any."""
+        """Return the agents with unfit messages in an answer, and note a disputed total, if any."""
         members = self._named(check)
         known = self._are_known(check, members)
         judged = self._judged(members[known])
@@ -240,7 +245,7 @@ class Helper(Party[HelperState]):
         if not known.all():
             raise ImplausibleError(
                 f"{self.name}: {self._agents[members['place'][~known][0]]} has not stated its "
-                "message, or has not gone on from what was opened of it"
+                "message, or its base is not its newest opened message"
             )
         judged = self._judged(members)
         if judged.differing.any():
@@ -251,7 +256,7 @@ class Helper(Party[HelperState]):
         return members
 
     def _judged(self, members: NDArray[np.void]) -> Judged:
-        """Compare what members say of the totals that they have taken."""
+        """Compare the members' statements of totals."""
         state = self._state
         return judge(stated_by(members), state.agreed, int(state.newest.max()))
 
@@ -270,9 +275,9 @@ class Helper(Party[HelperState]):
         return members
 
     def _are_known(self, request: MembersRequest, members: NDArray[np.void]) -> Bools:
-        """Tell which members have stated what is said of them, and go on from what was opened.
+        """Tell which members have stated the message in the request, on the base that was opened.
 
-        A sum that was opened is told of by statements alone: by then it is what was opened.
+        For a sum that was opened already, the statements alone decide: its base has changed since.
         """
         state, width, places = self._state, statements.MEMBER.itemsize, members["place"]
         known: Bools = (members["base"] == state.newest[places]) & (
@@ -281,11 +286,11 @@ class Helper(Party[HelperState]):
         known &= state.keys.has(members)
         known |= request.release == state.answered
         keys = unpacked(state.keys.statements)
-        for at, place in enumerate(places.tolist()):
-            member = request.members[at * width : (at + 1) * width]
+        for index, place in enumerate(places.tolist()):
+            member = request.members[index * width : (index + 1) * width]
             text = statements.statement(request.release, member)
-            given = request.statements[at * TAG_BYTES : (at + 1) * TAG_BYTES]
-            known[at] &= same(given, tag(keys[place], text))
+            given = request.statements[index * TAG_BYTES : (index + 1) * TAG_BYTES]
+            known[index] &= same(given, tag(keys[place], text))
         return known
 
     def _answer(self, state: HelperState) -> Opened:

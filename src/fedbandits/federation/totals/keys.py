@@ -1,18 +1,19 @@
 """Keys of secure sums, as parties keep them: in their states, and no longer than they must.
 
-An agent and a helper step a *chain* of keys to the number of each message, and erase what is
-behind. An agent does so once it has made a message: it keeps the message, and sends these bytes
-again. A helper does so, for all agents, once it has opened a sum: it keeps its answer.
+An agent and a helper step a *chain* of keys to the number of each message, and erase earlier keys.
+An agent does so once it has made a message: it keeps the message, and sends these bytes again. A
+helper does so, for all agents, once it has opened a sum: it keeps its answer.
 
-With each answer a helper gives a public key that it draws for that sum. An agent draws a key for a
+With each answer a helper sends a public key, drawn for that sum. An agent draws a key for a
 message, agrees on a secret with the newest key of every helper, makes the masks by chain and
-secret, and erases its private key at once. The message carries the public one. If the message is
-opened, both sides' chains go on from that secret, too. If not, the helper has never seen it, and
-both go on from the chain as it was. The agent learns from confirmations which of the two holds, and
-keeps both until then. So lost, late and repeated messages leave no two sides apart.
+secret, and erases its private key at once. The message carries the agent's public key. If the
+message is opened, both sides' chains also continue from that secret. If not, the helper has never
+seen it, and both continue from the unchanged chain. Confirmations tell the agent which case holds,
+and the agent keeps both chains until then. So lost, late and repeated messages never separate the
+two sides.
 
-So an old copy of an agent opens nothing that it sends later. An old copy of a helper opens what is
-sent to the public keys of which it has the private ones, and nothing later.
+So an old copy of an agent opens no later message of the agent. An old copy of a helper opens
+messages to the public keys whose private keys it has, and no later messages.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from fedbandits.crypto.masks import PROTOCOL, PairKeys
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets
 
-#: A helper keeps its newest private keys, so many. An agent that has missed more totals in a row is
-#: left out of a sum once, and hears of a new key with that sum.
+#: Number of the newest private keys that a helper keeps. An agent that has missed more totals in a
+#: row is left out of a sum once, and receives a new key with that sum.
 KEPT_PRIVATE = 8
 #: Keys of all agents or helpers, (n, 32).
 Rows = NDArray[np.uint8]
@@ -74,17 +75,17 @@ class AgentKeys(msgspec.Struct, frozen=True):
     Parameters
     ----------
     chains
-        Where chains stand; empty if the secrets were erased before, and no state was read.
+        Present keys of the chains; empty if the secrets were erased before, and no state was read.
     statements, confirmations
-        Of tags, see :class:`.masks.PairKeys`.
+        Keys of tags, see :class:`.masks.PairKeys`.
     own
-        Where the chain of salts stands.
+        Present key of the chain of salts.
     public
-        The newest public keys of helpers that the agent has heard of.
+        The newest public keys of helpers that the agent has received.
     ahead
-        Where chains stand if the message under way is opened; empty if none is.
+        Keys of the chains if the message under way is opened; empty without a message under way.
     number
-        The number of the message that chains stand at.
+        The number of the message that the chains have reached.
     """
 
     chains: tuple[bytes, ...]
@@ -102,7 +103,7 @@ class AgentKeys(msgspec.Struct, frozen=True):
     def first(
         cls, secrets: AgentSecrets, terms: str, agent: str, helpers: Sequence[str]
     ) -> Self:  # fmt: skip
-        """Return them before the first message, on terms of that digest."""
+        """Return the keys before the first message; ``terms`` is the digest of the terms."""
         public = (NO_KEY,) * len(helpers)
         if not secrets.own:
             return cls((), (), (), b"", public)
@@ -115,12 +116,12 @@ class AgentKeys(msgspec.Struct, frozen=True):
         return cls(chains, statements, confirmations, own, public)
 
     def step(self, release: int, draw: Draw) -> tuple[Self, MessageKeys]:
-        """Go on to a message: return where keys stand after it, and its own.
+        """Move on to a message: return the keys after the message, and the message's own keys.
 
         Raises
         ------
         LocalProtocolError
-            If its keys were erased: its number was passed, or no state was read.
+            If the message's keys were erased: its number was passed, or no state was read.
         """
         steps = release - self.number
         if steps < 0 or not self.own:
@@ -131,7 +132,8 @@ class AgentKeys(msgspec.Struct, frozen=True):
         now = [forward(key, steps) for key in self.chains]
         drawn = draw() if any(public != NO_KEY for public in self.public) else None
         own = forward(self.own, steps)
-        own = own if drawn is None else agreed(own, drawn.private)  # a salt tells its numbers, too
+        if drawn is not None:  # a salt reveals the numbers of its message, too
+            own = agreed(own, drawn.private)
         roots = [_root(key, drawn, public) for key, public in zip(now, self.public, strict=True)]
         after = msgspec.structs.replace(
             self, chains=tuple(map(next_key, now)), ahead=tuple(map(next_key, roots)),
@@ -141,7 +143,7 @@ class AgentKeys(msgspec.Struct, frozen=True):
         return after, MessageKeys(tuple(map(message_key, roots)), message_key(own), public)
 
     def over(self, is_opened: bool) -> Self:
-        """Return them once it is known whether the message under way was opened."""
+        """Return the keys once it is known whether the message under way was opened."""
         chains = self.ahead if is_opened else self.chains
         return msgspec.structs.replace(self, chains=chains, ahead=())
 
@@ -152,15 +154,15 @@ class HelperKeys(msgspec.Struct, frozen=True):
     Parameters
     ----------
     first
-        What agents are handed over, zeros once it was erased: an agent has it when it was in a sum.
+        Keys to hand over to agents; zeros once erased: an agent in a sum has its key.
     chains
-        Where chains stand.
+        Present keys of the chains.
     statements, confirmations
-        Of tags, see :class:`.masks.PairKeys`.
+        Keys of tags, see :class:`.masks.PairKeys`.
     drawn
-        The private keys that were drawn for the newest sums, with their numbers, in order.
+        The private keys of the newest sums, with their numbers, in order.
     number
-        The number of the sum that chains stand at.
+        The number of the sum that the chains have reached.
     """
 
     first: Rows
@@ -175,7 +177,7 @@ class HelperKeys(msgspec.Struct, frozen=True):
 
     @classmethod
     def begin(cls, secrets: HelperSecrets, terms: str, agents: Sequence[str], helper: str) -> Self:
-        """Return them before the first sum, on terms of that digest."""
+        """Return the keys before the first sum; ``terms`` is the digest of the terms."""
         pairs = [
             PairKeys.derive(secret, terms, agent, helper) if secret else PairKeys(*(NO_KEY,) * 3)
             for secret, agent in zip(secrets.pairs, agents, strict=True)
@@ -185,28 +187,28 @@ class HelperKeys(msgspec.Struct, frozen=True):
         return cls(first, chains, statements, confirmations)
 
     def has(self, members: NDArray[np.void]) -> Bools:
-        """Return which messages, (members,), are for a kept public key, or for none."""
+        """Return whether messages, (members,), are for a kept public key, or for none."""
         kept = dict(self.drawn)
-        each = zip(members["heard"].tolist(), unpacked(members["public"]), strict=True)
-        found = (public == NO_KEY or heard in kept for heard, public in each)
-        return np.fromiter(found, np.bool_, len(members))
+        pairs = zip(members["heard"].tolist(), unpacked(members["public"]), strict=True)
+        has_key = (public == NO_KEY or heard in kept for heard, public in pairs)
+        return np.fromiter(has_key, np.bool_, len(members))
 
     def open(
         self, release: int, members: NDArray[np.void], draw: Draw
     ) -> tuple[Self, list[bytes], bytes]:
-        """Take the chains of all agents over a sum that is opened.
+        """Move the chains of all agents on over an opened sum.
 
         Parameters
         ----------
         members : (members,)
-            Its members, see :data:`.statements.MEMBER`; :meth:`has` holds for all.
+            The members of the sum, see :data:`.statements.MEMBER`; :meth:`has` holds for all.
         draw
             Draws the key of the sum.
 
         Returns
         -------
         after
-            Where keys stand after it.
+            The keys after the sum.
         masks
             For every member the key of its mask.
         public
@@ -245,5 +247,5 @@ def unpacked(rows: NDArray[Any]) -> tuple[bytes, ...]:
 
 
 def keys_in(raw: bytes) -> tuple[bytes, ...]:
-    """Return keys of 32 bytes that are one after the other."""
+    """Split concatenated keys of 32 bytes."""
     return tuple(raw[at : at + KEY_BYTES] for at in range(0, len(raw), KEY_BYTES))

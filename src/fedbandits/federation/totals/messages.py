@@ -12,28 +12,28 @@ _WORDS = np.dtype("<u8")
 
 
 class Increment(Message, frozen=True, kw_only=True, tag="totals.increment"):
-    """An agent's k-th release, less its newest one that is in a total, behind masks.
+    """An agent's k-th release, less its newest release in a total, behind masks.
 
     Parameters
     ----------
     release, salt
-        The number k of the sum that it is for, and the salt of its masks.
+        The number k of the message's sum, and the salt of its masks.
     base, base_salt
-        Number and salt of the release that is taken off; 0 and 0 if none of the agent's is in a
+        Number and salt of the subtracted release; 0 and 0 if no release of the agent is in a
         total.
     total, total_digest
         Number and digest of the newest total that the agent has taken; see
         :class:`.agreement.Taken`.
     heard
-        The number of the last total that the agent has heard of: masks are made for the public
+        The number of the last total that the agent has received: masks are made for the public
         keys that came with it.
     public
         The public key that was drawn for the message, 32 bytes; zeros for none.
     statistic
-        Whole numbers modulo 2⁶⁴, packed. Without all helpers' masks they tell nothing.
+        Whole numbers modulo 2⁶⁴, packed. Without all helpers' masks they reveal nothing.
     statements
-        A tag for every helper, in order: that the agent has said all of the above, but for the
-        statistic.
+        A tag for every helper, in order: the agent's statement of all fields above except
+        the statistic.
     """
 
     release: int
@@ -54,27 +54,27 @@ class Increment(Message, frozen=True, kw_only=True, tag="totals.increment"):
 
 
 class Retired(Message, frozen=True, kw_only=True, tag="totals.retired"):
-    """An agent says that it sends nothing more, so nobody waits for it.
+    """Notice that an agent sends nothing more, so nobody waits for it.
 
     Parameters
     ----------
     release
-        The number of the total that made it retire.
+        The number of the total after which the agent retired.
     """
 
     release: int
 
 
 class MembersRequest(Message, frozen=True, kw_only=True):
-    """The controller asks a helper about some members of a sum.
+    """A question of the controller to a helper about some members of a sum.
 
     Parameters
     ----------
     release
         The number k of the sum.
     members
-        What members have stated, packed; see :mod:`.statements`. Nothing if the k-th sum is closed
-        with nobody in it.
+        The members' statements, packed; see :mod:`.statements`. Empty if the k-th sum is closed
+        without members.
     statements
         The members' tags for this helper.
     """
@@ -85,7 +85,7 @@ class MembersRequest(Message, frozen=True, kw_only=True):
 
 
 class Check(MembersRequest, frozen=True, kw_only=True, tag="totals.check"):
-    """The controller asks a helper whose messages it would open. The helper opens nothing."""
+    """A question to a helper which messages it would open. The helper opens nothing."""
 
 
 class Checked(Message, frozen=True, kw_only=True, tag="totals.checked"):
@@ -96,13 +96,14 @@ class Checked(Message, frozen=True, kw_only=True, tag="totals.checked"):
     release
         The number k of the sum.
     request
-        Digest of the check that it answers.
+        Digest of the check.
     unfit
-        Whose messages it would not open, packed: places among agents in rising order.
+        Agents whose messages the helper would not open, packed: places among agents in rising
+        order.
     differing
-        Those of them whose total differs from that of most others.
+        The agents among these whose total differs from that of most others.
     refused
-        Whether it would open nothing: more have other totals than may lie.
+        Whether the helper would open nothing: more members have other totals than may lie.
     """
 
     release: int
@@ -113,7 +114,7 @@ class Checked(Message, frozen=True, kw_only=True, tag="totals.checked"):
 
 
 class Opening(MembersRequest, frozen=True, kw_only=True, tag="totals.opening"):
-    """The controller asks a helper for the sum of the masks of some members' messages."""
+    """A request to a helper for the sum of the masks of some members' messages."""
 
 
 class Opened(Message, frozen=True, kw_only=True, tag="totals.opened"):
@@ -126,15 +127,15 @@ class Opened(Message, frozen=True, kw_only=True, tag="totals.opened"):
     masks
         The sum of the members' masks modulo 2⁶⁴, packed.
     digest
-        Of all that this helper has opened up to the k-th sum.
+        Digest of all sums that this helper has opened, up to the k-th.
     disputed
-        The number of the newest total of which more agents had different ones than may lie, as far
-        as this helper was asked; 0 if there is none.
+        The number of the newest total of which more agents had different versions than may lie,
+        among the checks of this helper; 0 if there is none.
     public
         The public key that the helper has drawn for this sum, 32 bytes; zeros for none.
     confirmations
-        For every agent, member or not, a tag: with which of its messages it is in totals by now,
-        and what all agents are told alike.
+        A tag for every agent, member or not: of the agent's newest message in totals,
+        and of the common report to all agents.
     """
 
     release: int
@@ -151,7 +152,7 @@ class Opened(Message, frozen=True, kw_only=True, tag="totals.opened"):
 
 
 class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
-    """The sum of every agent's newest release that was opened.
+    """The sum of every agent's newest opened release.
 
     Parameters
     ----------
@@ -160,24 +161,25 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
     statistic
         The total, packed whole numbers with a sign.
     own
-        The number of the receiver's release in it, 0 if there is none.
+        The number of the receiver's release in the total, 0 if there is none.
     releases, counts
-        Which releases are in it, by their numbers in rising order, and of how many agents each;
-        with 0, of how many there is none. Whose they are nobody needs to know, as all agents'
-        noise is alike.
+        The numbers of the releases in the total, in rising order, and the number of agents for
+        each;
+        the count for 0 is of agents without a release. Agents are not named, as their noise is
+        alike.
     digest
-        Of all openings, as helpers have it.
+        The helpers' digest of all openings.
     agreed
         Digests of recent totals, as most agents have stated them, packed; see
         :func:`.agreement.pack_taken`.
     disputed
-        For every helper, in order, the number of the newest total that was in dispute, as in
+        For every helper, in order, the number of the newest disputed total, as in
         :class:`Opened`.
     publics
         The public keys that helpers have drawn for this sum, in order.
     confirmations
-        A tag of every helper, in order, for the agent that this message is sent to. It holds for
-        all of the above but for the statistic, which no helper sees.
+        A tag of every helper, in order, for the receiver of this message. It confirms
+        all fields above except the statistic, which no helper sees.
     """
 
     release: int
@@ -198,7 +200,7 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
 
 
 def table_of(agents: str) -> MessageTable:
-    """Return who sends what to whom, where ``agents`` is the role of agents."""
+    """Return the sender's and the receiver's role of each message; ``agents`` names a role."""
     return {
         Increment: (agents, "controller"),
         Retired: (agents, "controller"),
@@ -210,7 +212,7 @@ def table_of(agents: str) -> MessageTable:
     }
 
 
-#: Who sends what to whom.
+#: The sender's and the receiver's role of each message.
 TABLE: MessageTable = table_of("agent")
 
 
@@ -220,7 +222,7 @@ def pack_words(values: Words64) -> bytes:
 
 
 def unpack_words(data: bytes, size: int) -> Words64:
-    """Unpack ``size`` numbers that :func:`pack_words` has packed.
+    """Unpack ``size`` numbers from :func:`pack_words`.
 
     Raises
     ------
@@ -232,12 +234,12 @@ def unpack_words(data: bytes, size: int) -> Words64:
 
 
 def require_bytes(data: bytes, count: int) -> None:
-    """Refuse a field that does not have so many bytes.
+    """Refuse a field that does not have ``count`` bytes.
 
     Raises
     ------
     WrongShapeError
-        If it is longer or shorter.
+        If the field is longer or shorter.
     """
     if len(data) != count:
         raise WrongShapeError(f"expected {count} bytes, got {len(data)}")

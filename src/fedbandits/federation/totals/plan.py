@@ -1,4 +1,4 @@
-"""Plans of secure sums, and what each party brings to them."""
+"""Plans of secure sums, and the secrets of each party."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class TotalsPlan(NamedTuple):
     Parameters
     ----------
     agents, helpers
-        How many agents there are, who are the members of every sum, and how many helpers.
+        Number of agents, who may be members of every sum, and number of helpers.
     size
-        How many whole numbers an agent releases at once.
+        Number of whole numbers in a release.
     releases
         The number of the last release.
     least_parties
-        Helpers open no sum of fewer members, but for the empty one.
+        Least number of members of a sum that helpers open, except an empty sum.
     colluding
-        So many agents may be faulty or lie: no sum is closed on the word of so few.
+        Number of agents that may be faulty or lie: no sum is closed on the word of so few.
     role
         The role of agents.
     """
@@ -41,19 +41,19 @@ class TotalsPlan(NamedTuple):
 
 
 class AgentSecrets(NamedTuple):
-    """Secrets that an agent brings. Its state goes on from them: it needs them once.
+    """Secrets of an agent. The agent needs them once: its state continues from them.
 
     Parameters
     ----------
     pairs
-        For every helper, in order, the 32 bytes that nobody else but that helper has. All are
-        empty once they were erased.
+        For every helper, in order, 32 bytes that only the agent and this helper have. Empty once
+        they were erased.
     own
-        32 bytes that nobody else has; salts are made by them. Empty once they were erased.
+        32 bytes of the agent alone, for making salts. Empty once they were erased.
     draw
         Draws new keys for single messages; it draws nothing in a simulation.
     masks
-        From a key to the masks under it.
+        A function from a key to its masks.
     """
 
     pairs: tuple[bytes, ...]
@@ -65,22 +65,23 @@ class AgentSecrets(NamedTuple):
         return f"AgentSecrets({len(self.pairs)} pairs)"
 
     def without_keys(self) -> Self:
-        """Return what is still needed once a state goes on from the secrets."""
+        """Return the secrets without their keys, for an agent whose state continues from them."""
         return self._replace(pairs=(), own=b"")
 
 
 class HelperSecrets(NamedTuple):
-    """Secrets that a helper brings. Its state goes on from them: it needs them once.
+    """Secrets of a helper. The helper needs them once: its state continues from them.
 
     Parameters
     ----------
     pairs
-        For every agent, in order, the 32 bytes that nobody else but that agent has. All are empty
-        once they were erased.
+        For every agent, in order, 32 bytes that only the helper and this agent have. Empty once
+        they
+        were erased.
     draw
         Draws new keys for single sums; it draws nothing in a simulation.
     masks
-        From a key to the masks under it.
+        A function from a key to its masks.
     """
 
     pairs: tuple[bytes, ...]
@@ -91,5 +92,5 @@ class HelperSecrets(NamedTuple):
         return f"HelperSecrets({len(self.pairs)} pairs)"
 
     def without_keys(self) -> Self:
-        """Return what is still needed once a state goes on from the secrets."""
+        """Return the secrets without their keys, for a helper whose state continues from them."""
         return self._replace(pairs=())

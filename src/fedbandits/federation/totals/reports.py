@@ -1,6 +1,6 @@
 """Reports of the controller and the agents of secure sums to their own operators.
 
-They say who took part and who is waited for. No number that anybody has released is in them.
+They name the parties that took part and that are waited for. They contain no released number.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import numpy as np
 
 from fedbandits._typing import Bools
 
-if TYPE_CHECKING:  # they call what is here
+if TYPE_CHECKING:  # controller and sender call this module
     from fedbandits.federation.totals.controller_state import ControllerState
     from fedbandits.federation.totals.sender import Sending
 
-#: So many names of agents are told at most.
+#: Largest number of named agents.
 _MOST_NAMED = 20
 
 
 def of_controller(
     state: ControllerState, agents: Sequence[str], helpers: Sequence[str]
 ) -> dict[str, Any]:
-    """Report the sums that were told, who was left out of the last one, and helpers awaited.
+    """Report the number of sums, the agents left out of the last sum, and awaited helpers.
 
-    A sum that nobody was in counts, too. Names are those of parties. ``unbelieved`` says whose
-    message for the last sum which helper would not open: one of the two is at fault, or was put
-    back. ``differing`` says who of the others has taken another total than most: this controller
-    told different ones, or the agent lies. ``refused_by`` are helpers that would open nothing, as
-    more had other totals than may lie. ``retired_agents`` have said that they send nothing more.
-    ``helpers_asked`` says how often helpers were asked about the sum that is under way, 0 if none
-    is.
+    An empty sum counts, too. Names are those of parties. ``unbelieved`` names, for each helper, the
+    agents whose message for the last sum it would not open: helper or agent is at fault, or was
+    restored from an old store. ``differing`` names agents with another total than most: this
+    controller sent different totals, or the agent lies. ``refused_by`` are helpers that would open
+    nothing, as more members had other totals than may lie. ``retired_agents`` send nothing more.
+    ``helpers_asked`` is the number of requests to helpers about the sum that is under way, 0 if
+    none is.
     """
     last = (state.opened == state.newest) & (state.newest > 0)
     checked = state.checked_sum == state.newest
@@ -55,24 +55,25 @@ def of_controller(
     }
 
 
-def _named(of_each: Bools, helpers: Sequence[str], agents: Sequence[str]) -> dict[str, list[str]]:
-    """Name the agents that each helper has something to say of, (helpers, agents)."""
+def _named(marked: Bools, helpers: Sequence[str], agents: Sequence[str]) -> dict[str, list[str]]:
+    """Name the agents that each helper has marked, (helpers, agents)."""
     return {
-        name: [agents[place] for place in np.flatnonzero(found)[:_MOST_NAMED]]
-        for name, found in zip(helpers, of_each, strict=True)
-        if found.any()
+        name: [agents[place] for place in np.flatnonzero(marked_by_helper)[:_MOST_NAMED]]
+        for name, marked_by_helper in zip(helpers, marked, strict=True)
+        if marked_by_helper.any()
     }
 
 
 def of_agent(sending: Sending, unused: int, controller: str) -> dict[str, Any]:
-    """Report the last sum that was heard of, the agent's newest release in one, and if it retired.
+    """Report the last received sum, the agent's newest release in a sum, and its retirement.
 
-    ``unused`` totals made no estimate, or came after a false one. Totals of ``missed_sums``, with
-    somebody in them, did not come. ``other_total`` is the newest that the controller gave this
-    agent otherwise than most others; ``disputed_total`` the newest of its own that it gave more
-    agents otherwise than may lie. ``acts_on_totals`` is false until
-    others confirm a later one. Numbers are 0 where there is none. ``told_otherwise_by`` names the
-    ``controller`` once one of both has come; a dispute rests on the word of one helper, too.
+    ``unused`` totals gave no estimate, or came after a false total. ``missed_sums`` is the number
+    of sums with members whose totals did not arrive. ``other_total`` is the newest total of which
+    this agent received another version than most others; ``disputed_total`` is the newest of its
+    totals of which more agents received different versions than may lie. ``acts_on_totals`` is
+    false until others confirm a later total. Numbers are 0 where there is none.
+    ``told_otherwise_by`` names the ``controller`` after either; a dispute rests on the word of one
+    helper, too.
     """
     return {
         "sums": sending.newest,

@@ -1,14 +1,14 @@
-"""An agent's side of secure sums: what it has sent, what became of it, and whether it goes on.
+"""An agent's side of secure sums: its messages, their fates, and its retirement.
 
-An agent sends what has come since its newest release in a total, its *base*. It sends nothing new
-before it knows what became of its last message: a running sum that is opened for two sets would
-show one agent's release, which has only a share of the noise. Until then it sends the same message
-again, bit for bit, if a round ends, in case one was lost. A clock ends no round meanwhile: there,
-delivery repeats messages.
+An agent sends its change since its newest release in a total, its *base*. It sends nothing new
+before the fate of its last message is known: a running sum that is opened for two sets would show
+one agent's release, which has only a share of the noise. Until then it sends the same message
+again, bit for bit, at the end of a round, in case a message was lost. A clock ends no round
+meanwhile: there, delivery repeats messages.
 
-It sends nothing more at all, it *retires*, once a helper confirms something else than what the
-agent itself knows, or confirms nothing. Then it was put back from an old store, or the controller
-or a helper lies. It does not join anew, as members are fixed by the terms.
+An agent *retires*, and sends nothing more at all, once a helper's confirmation contradicts the
+agent's own knowledge, or is missing. Then the agent was restored from an old store, or the
+controller or a helper lies. It does not join anew, as members are fixed by the terms.
 """
 
 from __future__ import annotations
@@ -44,40 +44,42 @@ from fedbandits.federation.totals.plan import AgentSecrets, TotalsPlan
 
 
 class Sending(msgspec.Struct, frozen=True):
-    """State of an agent with its messages; its arrays are never written to.
+    """State of an agent's messages; its arrays are never written to.
 
     Parameters
     ----------
     base, base_salt
-        Its newest release that is in a total; 0 and 0 if there is none.
+        Number and salt of the agent's newest release in a total; 0 and 0 if there is none.
     base_values : (size,) int64
-        What it released then, noise included, without masks.
+        The values of that release, noise included, without masks.
     pending, pending_salt, pending_values
-        The same of its message of which it does not know what became of it; 0 if there is none.
+        The same for the message whose fate is unknown; 0 if there is none.
     masked, statements
-        What goes with that message, as it is sent: its masks cannot be made again.
+        The masked numbers and tags of that message, as it is sent: its masks cannot be made again.
     heard, public
-        The number of the last total when it was made, and its public key.
+        The number of the last total when that message was made, and its public key.
     newest
-        The number of the last total that it has heard of.
+        The number of the last total that the agent has received.
     retired
-        Whether it sends nothing more.
+        Whether the agent sends nothing more.
     pending_total
-        The newest total that it had taken when it made its message under way, as stated with it.
+        The newest total that the message under way states.
     taken
-        The newest totals that it has taken, at most :data:`.agreement.RECENT`, in order.
+        The newest totals that the agent has taken, at most :data:`.agreement.RECENT`, in order.
     misled
-        The newest of its totals that others got otherwise, until they confirm that or a later one;
-        0 if there is none. It acts on no total meanwhile.
+        The newest of the agent's totals of which others received another version, until they
+        confirm
+        that total or a later total; 0 if there is none. The agent acts on no total meanwhile.
     other_total
-        The newest total, ever, that most others got otherwise; 0 if there is none.
+        The newest total, ever, of which most others received another version; 0 if there is none.
     disputed_total
-        The newest of its totals of which more agents had different ones than may lie, so that its
-        own may be right; 0 if there is none.
+        The newest of the agent's totals of which more agents had different versions than may lie,
+        so
+        that its own may be right; 0 if there is none.
     missed
-        Sums with somebody in them of whose totals it was not told, as far as later totals show.
+        Number of sums with members whose totals did not arrive, as far as later totals show.
     keys
-        Its keys.
+        The agent's keys.
     """
 
     base_values: Ints
@@ -102,12 +104,12 @@ class Sending(msgspec.Struct, frozen=True):
 
     @property
     def total(self) -> Taken:
-        """The newest total that it has taken."""
+        """The newest total that the agent has taken."""
         return self.taken[-1] if self.taken else Taken()
 
 
 def first_sending(seat: Seat, plan: TotalsPlan, secrets: AgentSecrets | None) -> Sending:
-    """Return where an agent stands before its first message; see :class:`Sender`.
+    """Return an agent's state before its first message; see :class:`Sender`.
 
     Raises
     ------
@@ -131,17 +133,18 @@ def _required(seat: Seat, secrets: AgentSecrets | None) -> AgentSecrets:
 
 
 class Sender:
-    """Makes an agent's messages, and judges what comes back. It has no state and no keys.
+    """Makes an agent's messages, and judges totals. It has no state and no keys.
 
     Parameters
     ----------
     seat
         The agent's seat.
     plan
-        What all parties go by.
+        The public plan of all parties.
     secrets
-        What the agent brings; :func:`first_sending` has taken its keys. Without any
-        LocalProtocolError is raised.
+        The agent's secrets; :func:`first_sending` has taken their keys. LocalProtocolError is
+        raised
+        without secrets.
     """
 
     def __init__(self, seat: Seat, plan: TotalsPlan, secrets: AgentSecrets | None) -> None:
@@ -151,21 +154,21 @@ class Sender:
         self._secrets = _required(seat, secrets).without_keys()
 
     def send(self, state: Sending, release: int, values: Ints) -> tuple[Sending, list[Increment]]:
-        """Make the message of a release, or the last one again.
+        """Make the message of a release, or repeat the last message.
 
         Parameters
         ----------
         release
-            The number of the release, which is that of the sum it is for.
+            The number of the release, and of its sum.
         values : (size,) int64
             The agent's running sum and its noise, whole numbers.
 
         Returns
         -------
         state
-            Where it stands then; as before if nothing new is sent.
+            The state after the message; unchanged if nothing new is sent.
         messages
-            One message, or none for a sum that is over, and once the agent is retired.
+            One message, or none for a past sum, and once the agent is retired.
         """
         if values.shape != (self._plan.size,) or values.dtype != np.int64:
             raise LocalProtocolError(f"{self._name}: a release is {self._plan.size} whole numbers")
@@ -176,7 +179,7 @@ class Sender:
         return state, [self._message(state)]
 
     def _with_message(self, state: Sending, release: int, values: Ints) -> Sending:
-        """Make a message, and keep it as it is sent; the keys of its masks are gone then."""
+        """Make a message, and keep the sent bytes; the keys of its masks are erased."""
         keys, used = state.keys.step(release, self._secrets.draw)
         state = msgspec.structs.replace(
             state, pending_total=state.total, heard=state.newest, public=used.public
@@ -205,32 +208,33 @@ class Sender:
         )  # fmt: skip
 
     def farewell(self, before: Sending, after: Sending) -> list[Retired]:
-        """Make the message by which the agent says, once, that it has retired."""
+        """Make the agent's only notice of its retirement."""
         if before.retired or not after.retired:
             return []
         return [Retired(sender=self._name, receiver=self.controller, release=after.newest)]
 
     def numbers_of(self, total: Total) -> tuple[int, ...]:
-        """Return the number of every agent's release in a total that was settled.
+        """Return the number of every agent's release in a settled total.
 
-        The agent's own is at its place. It is not known whose the others are: they are in rising
-        order.
+        The agent's own number is at its place. The owners of the other numbers are not known: they
+        are in rising order.
         """
         others = dict(zip(total.releases, total.counts, strict=True))
         others[total.own] -= 1
-        found = [release for release, count in others.items() for _ in range(count)]
-        return (*found[: self._place], total.own, *found[self._place :])
+        of_others = [release for release, count in others.items() for _ in range(count)]
+        return (*of_others[: self._place], total.own, *of_others[self._place :])
 
     def heard_of(self, state: Sending, party: str) -> int:
-        """Return the newest sum that all helpers have confirmed, if the other party is one.
+        """Return the newest sum that all helpers have confirmed, if ``party`` is a helper.
 
-        What made the agent retire was not confirmed. Its newest release in a sum was.
+        The total after which the agent retired was not confirmed. The agent's newest release in a
+        sum was.
         """
         known = state.base if state.retired else state.newest
         return known if party in self._helpers else 0
 
     def _check(self, state: Sending, total: Total) -> None:
-        """Refuse what no controller sends that keeps to the terms."""
+        """Refuse a total that no honest controller sends."""
         plan, releases, counts = self._plan, total.releases, total.counts
         if not max(state.newest, 1) <= total.release <= plan.releases:
             raise OutOfOrderError(
@@ -240,7 +244,7 @@ class Sender:
         require_bytes(total.digest, statements.DIGEST_BYTES)
         require_bytes(total.publics, KEY_BYTES * plan.helpers)
         require_bytes(total.confirmations, TAG_BYTES * plan.helpers)
-        rising = all(one < other for one, other in itertools.pairwise(releases))
+        rising = all(lower < higher for lower, higher in itertools.pairwise(releases))
         if len(total.disputed) != plan.helpers or not all(
             0 <= number <= total.release for number in total.disputed
         ):
@@ -255,17 +259,17 @@ class Sender:
             raise ImplausibleError(f"{self._name}: the total names releases that cannot be in it")
 
     def settle(self, state: Sending, total: Total) -> Sending:
-        """Find out what became of the agent's last message, or that it must retire.
+        """Settle the fate of the agent's last message, or let the agent retire.
 
-        A total that has come before changes nothing: ``state`` itself is returned. One that makes
-        the agent retire is no error: the agent goes on acting on it.
+        A repeated total changes nothing: ``state`` itself is returned. A total after which the
+        agent retires is no error: the agent continues to act on it.
 
         Raises
         ------
         OutOfOrderError
-            If it is older than the last one.
+            If the total is older than the last total.
         WrongShapeError, ImplausibleError
-            If no controller that keeps to the terms sends it, or it was another one before.
+            If no honest controller sends the total, or it differs from an earlier version.
         """
         self._check(state, total)
         agreed = unpack_taken(total.agreed)
@@ -275,13 +279,13 @@ class Sender:
         salt = state.pending_salt if included else state.base_salt
         confirmed = same(total.confirmations, self._expected(state, total, salt))
         believed = confirmed and (included or own == state.base)
-        found = Taken.of(total.statistic, total.releases, total.counts)
+        stated = Taken.of(total.statistic, total.releases, total.counts)
         if total.release == state.newest:
-            if state.retired or (believed and not _contradicts(state, found)):
+            if state.retired or (believed and not _contradicts(state, stated)):
                 return state
             raise ImplausibleError(f"{self._name}: total {total.release} was another one before")
         if confirmed:
-            after = _compared(after, found, agreed, total.disputed)
+            after = _compared(after, stated, agreed, total.disputed)
             between = sum(state.newest < release < total.release for release in total.releases)
             after = msgspec.structs.replace(after, missed=state.missed + between)
         if not believed or state.retired:
@@ -296,13 +300,15 @@ class Sender:
         return self._over(after, False) if is_over else after
 
     def _expected(self, state: Sending, total: Total, salt: int) -> bytes:
-        """Return the tags of all helpers that a total must have, if ``salt`` is that of our own."""
-        said = total.release, total.digest
+        """Return all helpers' tags for a total with the agent's newest message of this ``salt``."""
+        opened = total.release, total.digest
         common = common_digest(total.releases, total.counts, total.agreed)
-        each = zip(state.keys.confirmations, total.disputed, keys_in(total.publics), strict=True)
+        of_helpers = zip(
+            state.keys.confirmations, total.disputed, keys_in(total.publics), strict=True
+        )
         return b"".join(
-            tag(key, statements.confirmation(*said, common, other, public, total.own, salt))
-            for key, other, public in each
+            tag(key, statements.confirmation(*opened, common, disputed, public, total.own, salt))
+            for key, disputed, public in of_helpers
         )
 
     def _over(self, state: Sending, is_opened: bool, **changed: object) -> Sending:
@@ -315,35 +321,37 @@ class Sender:
         )  # fmt: skip
 
     def _salt(self, key: bytes, state: Sending, release: int, increment: Words64) -> int:
-        """Make the salt of a message, of all that is in it."""
+        """Make the salt of a message, from all its contents."""
         text = statements.statement(release, self._stated(state, 0))
         return salt_of(key, text + pack_words(increment))
 
     def _stated(self, state: Sending, salt: int) -> bytes:
-        """Pack what the agent states of the message under way, as a member of its sum."""
+        """Pack the agent's statement of the message under way, as a member of its sum."""
         return statements.pack_member(
             self._place, salt, state.base, state.base_salt, *state.pending_total, state.heard,
             state.public,
         )  # fmt: skip
 
 
-def _contradicts(state: Sending, found: Taken) -> bool:
+def _contradicts(state: Sending, received: Taken) -> bool:
     """Tell whether the agent has taken another total of that number before."""
-    return any(each.number == found.number and each != found for each in state.taken)
+    return any(taken.number == received.number and taken != received for taken in state.taken)
 
 
 def _compared(
-    state: Sending, found: Taken, agreed: tuple[Taken, ...], disputed: tuple[int, ...]
+    state: Sending, received: Taken, agreed: tuple[Taken, ...], disputed: tuple[int, ...]
 ) -> Sending:
-    """Note a total, ``found``, and whether the agent's totals are those of most others.
+    """Note a ``received`` total, and compare the agent's totals with those of most others.
 
-    Of two totals of one number the first is kept, and stated, unless most others have the second.
+    Of two totals of one number the first is kept and stated, unless most others have the second.
     """
-    contradicts, taken = _contradicts(state, found), state.taken
-    if contradicts and found in agreed:
-        taken = tuple(found if each.number == found.number else each for each in taken)
-    elif found.number and not contradicts:
-        taken = (*taken, found)[-RECENT:] if found not in taken else taken
+    contradicts, taken = _contradicts(state, received), state.taken
+    if contradicts and received in agreed:
+        taken = tuple(
+            received if earlier.number == received.number else earlier for earlier in taken
+        )
+    elif received.number and not contradicts:
+        taken = (*taken, received)[-RECENT:] if received not in taken else taken
     others = compare(taken, agreed, disputed)
     changed: dict[str, int] = {}
     if others is not None and others.number >= state.misled:
@@ -353,7 +361,7 @@ def _compared(
         elif others not in taken:
             changed["other_total"] = others.number
     if contradicts:
-        changed["other_total"] = found.number
-        if found not in agreed:
-            changed["misled"] = found.number
+        changed["other_total"] = received.number
+        if received not in agreed:
+            changed["misled"] = received.number
     return msgspec.structs.replace(state, taken=taken, **changed)

@@ -4,12 +4,11 @@ Statements and confirmations are tags under keys that one agent and one helper s
 the terms, the pair and the direction, so texts need not. They travel through the controller, which
 can make none of them.
 
-A statement also says which total the agent has taken last; see :mod:`.agreement`.
+A statement also has the last total that the agent has taken; see :mod:`.agreement`.
 
-An agent believes what all helpers confirm, never the controller. So a helper confirms to every
-agent, at every sum, member or not, *with which of its messages* it is in totals by now. One
-confirmation then settles all of the agent's earlier messages, and a total that was lost is made up
-for by the next one.
+An agent believes the confirmations of all helpers, never the controller. So a helper confirms to
+every agent, at every sum, member or not, *the agent's newest message* in totals. One confirmation
+then settles all of the agent's earlier messages, and the next total makes up for a lost total.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from fedbandits.crypto.masks import PROTOCOL
 from fedbandits.federation.messages import WrongShapeError
 
 DIGEST_BYTES = 32
-#: One member of a sum: its place among agents, its message's salt, what it has taken off, number
-#: and digest of the newest total that it has taken, the number of the last sum that it has heard
-#: of, and the public key of its message.
+#: One member of a sum: its place among agents, its message's salt, number and salt of its base,
+#: number and digest of the newest total that it has taken, the number of the last sum that it has
+#: received, and the public key of its message.
 MEMBER = np.dtype(
     [
         ("place", "<u4"), ("salt", "<u8"), ("base", "<u4"), ("base_salt", "<u8"),
@@ -69,7 +68,7 @@ def pack_member(
 
 
 def unpack_members(data: bytes) -> NDArray[np.void]:
-    """Unpack what :func:`pack_members` has packed: (members,) of :data:`MEMBER`.
+    """Unpack bytes of :func:`pack_members`: (members,) of :data:`MEMBER`.
 
     Raises ValueError if the bytes are not whole members.
     """
@@ -82,7 +81,7 @@ def pack_places(places: NDArray[np.integer]) -> bytes:
 
 
 def unpack_places(data: bytes) -> Ints:
-    """Unpack what :func:`pack_places` has packed.
+    """Unpack bytes of :func:`pack_places`.
 
     Raises
     ------
@@ -95,34 +94,34 @@ def unpack_places(data: bytes) -> Ints:
 
 
 def statement(release: int, member: bytes) -> bytes:
-    """Return the text by which an agent states its message for a sum, packed as a member of it."""
+    """Return the text of an agent's statement of its message for a sum; ``member`` is packed."""
     return _numbered(release) + member
 
 
 def confirmation(
     release: int, digest: bytes, common: bytes, disputed: int, public: bytes, newest: int, salt: int
 ) -> bytes:
-    """Return the text by which a helper confirms what it has opened of an agent.
+    """Return the text of a helper's confirmation to an agent.
 
     Parameters
     ----------
     release, digest
-        The number of the helper's last sum, and the digest of all up to it.
+        The number of the helper's last sum, and the digest of all sums up to it.
     common
-        The digest of what all helpers tell all agents, see :func:`.agreement.common_digest`.
+        The digest of the helpers' common report, see :func:`.agreement.common_digest`.
     disputed
-        The newest total in dispute that this helper tells all agents of, 0 for none.
+        The newest disputed total that this helper reports to all agents, 0 for none.
     public
         The public key that the helper has drawn for its last sum.
     newest, salt
-        The agent's newest message that was opened, 0 and 0 if none was.
+        The agent's newest opened message, 0 and 0 for none.
     """
-    told = _numbered(release) + digest + common + _numbered(disputed) + public
-    return told + _numbered(newest) + salt.to_bytes(8, "little")
+    report = _numbered(release) + digest + common + _numbered(disputed) + public
+    return report + _numbered(newest) + salt.to_bytes(8, "little")
 
 
 def first_digest(terms: str) -> bytes:
-    """Return the digest before all sums, under terms of that digest."""
+    """Return the digest before all sums; ``terms`` is the digest of the terms."""
     return _hash(f"{PROTOCOL} begin {terms}".encode())
 
 
@@ -132,7 +131,7 @@ def next_digest(before: bytes, release: int, members: bytes) -> bytes:
 
 
 def request_digest(release: int, members: bytes, statements: bytes) -> bytes:
-    """Return a digest by which a helper knows a request again."""
+    """Return a digest by which a helper recognises a repeated request."""
     return _hash(_numbered(release) + _numbered(len(members)) + members + statements)
 
 

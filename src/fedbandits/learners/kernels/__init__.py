@@ -1,1 +1,1 @@
-"""Compiled code of learners: what one learner knows, and how it chooses."""
+"""Compiled code of learners: their statistics, and their choices."""

@@ -1,13 +1,13 @@
-"""Clusters' knowledge of their centres, and the change that one user's statistic makes.
+"""Clusters' knowledge of their centres, and its change by one user's statistic.
 
-A cluster knows of its centre c that it is N(P⁻¹ s, P⁻¹). A user with evidence (g, z) in its basis Q
-and spread v around the centre says of it, in that basis, a precision t = g/(1 + g v) and a score
-p = z/(1 + g v). In the user's basis all of it is diagonal but M = Q P⁻¹ Qᵀ. So what changes if a
-user comes or goes costs the triangular factor of I ± √t M √t, and no inverse.
+A cluster knows its centre c as N(P⁻¹ s, P⁻¹). A user with evidence (g, z) in its basis Q and spread
+v around the centre adds, in that basis, a precision t = g/(1 + g v) and a score p = z/(1 + g v). In
+the user's basis everything is diagonal except M = Q P⁻¹ Qᵀ. So the change by a joining or leaving
+user costs the triangular factor of I ± √t M √t, and no inverse.
 
-All hypotheses about a cluster are computed side by side: theirs is the last axis of every array,
-and the innermost steps are on whole lanes of them. It is padded to that; what is added says
-nothing.
+All hypotheses about a cluster are computed side by side: hypotheses are the last axis of every
+array, and the innermost steps work on whole lanes. The axis is padded to whole lanes; padding adds
+no evidence.
 
 Statistics of a centre (:class:`CentreSums`) are kept for several spreads of users around it at
 once. Their precisions are symmetric, so a triangle is kept, row by row and in whole lanes.
@@ -35,7 +35,7 @@ from fedbandits._typing import Floats
 from fedbandits.learners.kernels.evidence import Evidence
 from fedbandits.learners.kernels.ridge import invert_in_place
 
-#: So many pivots are multiplied before a logarithm is taken.
+#: Number of pivots that are multiplied before a logarithm is taken.
 _FACTORS = 16
 
 
@@ -47,14 +47,14 @@ class User(NamedTuple):
     score: Floats  # (d,): z
     root: Floats  # (d, h): √t
     pull: Floats  # (d, h): p
-    half: Floats  # (d, d · h), of two rows at the least
+    half: Floats  # (d, d · h), with two rows at least
     factor: Floats  # (d, d, h)
     left: Floats  # (d, h)
 
 
 @compiled
 def new_user(dimension: int, lanes: int) -> User:
-    """Return zeros; ``lanes`` is the length of the hypotheses' axis."""
+    """Return a user with zeros; ``lanes`` is the length of the hypotheses' axis."""
     d, h = dimension, lanes
     return User(
         np.zeros((d, padded(d))), np.zeros(d), np.zeros(d), np.zeros((d, h)), np.zeros((d, h)),
@@ -66,7 +66,7 @@ def new_user(dimension: int, lanes: int) -> User:
 def look_at(evidence: Evidence, j: int, spreads: Floats, user: User) -> None:
     """Load the ``j``-th user, and its statistic of a centre under all hypotheses.
 
-    ``spreads`` (s,) are those of the hypotheses, again and again.
+    ``spreads`` (s,) are the hypotheses' spreads, repeated along the axis.
     """
     hypotheses = user.left.shape[1] // spreads.size * spreads.size
     for a in range(user.score.size):
@@ -96,8 +96,8 @@ def _apply(basis: Floats, rows: Floats, out: Floats) -> None:
 def turn(user: User, uncertain: Floats, centre: Floats, turned: Floats, middle: Floats) -> None:
     """Turn centres and their covariances into the user's basis: Q c and M = Q P⁻¹ Qᵀ.
 
-    A cluster knows ``uncertain`` (d, d, h) and ``centre`` (d, h). ``turned`` and ``middle``, of the
-    same shapes, receive M and Q c.
+    A cluster's knowledge is ``uncertain`` (d, d, h) and ``centre`` (d, h). ``turned`` and
+    ``middle``, of the same shapes, receive M and Q c.
     """
     d, h = middle.shape
     _apply(user.basis, uncertain.reshape(d, d * h), user.half)
@@ -111,10 +111,10 @@ def turn(user: User, uncertain: Floats, centre: Floats, turned: Floats, middle: 
 
 @allocation_free
 def change_of_fit(user: User, turned: Floats, middle: Floats, sign: float, change: Floats) -> None:
-    """Compute the gain of a cluster's fit if the user comes, or if it goes.
+    """Compute the gain of a cluster's fit by a joining or leaving user.
 
     With S = I ± √t M √t, the precision's determinant changes by det S, and its inverse changes by
-    ∓M √t S⁻¹ √t M. ``sign`` is 1 if the user comes, and -1 if it goes, having been counted in.
+    ∓M √t S⁻¹ √t M. ``sign`` is 1 for a joining user, and -1 for a leaving user, who is counted in.
     ``turned`` and ``middle`` are those of :func:`turn`; ``change`` (h,) receives the gain.
     """
     for at in range(0, change.size, LANES):
@@ -125,7 +125,7 @@ def change_of_fit(user: User, turned: Floats, middle: Floats, sign: float, chang
 
 @inlined
 def _set_out(user: User, turned: Floats, middle: Floats, sign: float, at: int) -> Any:
-    """Set S into ``factor``, √t M(s ± p) into ``left``; return what the fit gains beside S."""
+    """Set S into ``factor``, √t M(s ± p) into ``left``; return the other part of the gain."""
     d, factor, left, gain = len(middle), user.factor, user.left, lanes(0.0)
     for a in range(d):
         root, known, pulled = load(user.root, (a, at)), load(middle, (a, at)), lanes(0.0)
@@ -142,7 +142,7 @@ def _set_out(user: User, turned: Floats, middle: Floats, sign: float, at: int) -
 
 @inlined
 def _eliminate(user: User, sign: float, at: int, gain: Any) -> Any:
-    """Return ``gain`` less what S costs: half of ln det S, and half of ± leftᵀ S⁻¹ left."""
+    """Return ``gain`` less the cost of S: half of ln det S, and half of ± leftᵀ S⁻¹ left."""
     d, factor, left, half = len(user.left), user.factor, user.left, user.half
     determinant, logarithm = lanes(1.0), half[0]
     for h in range(LANES):
@@ -151,7 +151,9 @@ def _eliminate(user: User, sign: float, at: int, gain: Any) -> Any:
         pivot, above = load(factor, (k, k, at)), load(left, (k, at))
         determinant = determinant * pivot
         gain = gain - (0.5 * sign) * above * above / pivot
-        if k % _FACTORS == _FACTORS - 1 or k == d - 1:  # before a product leaves the range
+        if (
+            k % _FACTORS == _FACTORS - 1 or k == d - 1
+        ):  # before a product leaves the range of floats
             store(half, (1, 0), determinant, LANES)
             for h in range(LANES):
                 logarithm[h] += math.log(half[1, h])
@@ -167,7 +169,7 @@ def _eliminate(user: User, sign: float, at: int, gain: Any) -> Any:
 
 @compiled
 def take_in(user: User, h: int, turned: Floats, middle: Floats) -> None:
-    """Count a user in that the cluster did not have, by one hypothesis.
+    """Add a new user to the cluster, under one hypothesis.
 
     ``turned`` and ``middle`` are those of :func:`turn`, and change.
     """
@@ -185,51 +187,51 @@ def take_in(user: User, h: int, turned: Floats, middle: Floats) -> None:
         matrix[a, a] += user.root[a, h] * user.root[a, h]
     invert_in_place(matrix, row)
     for a in range(d):
-        found = 0.0
+        entry = 0.0
         for b in range(d):
             turned[a, b, h] = matrix[a, b]
-            found = fma(matrix[a, b], score[b], found)
-        middle[a, h] = found
+            entry = fma(matrix[a, b], score[b], entry)
+        middle[a, h] = entry
 
 
 @allocation_free
 def move_to_user(user: User, spreads: Floats, turned: Floats, middle: Floats) -> None:
     """Move from centres to the user's own θ, in its basis: means, and covariances, in place.
 
-    A mean is the best linear unbiased predictor, given the centre. The covariance counts what is
-    not known of the centre.
+    A mean is the best linear unbiased predictor, given the centre. The covariance includes the
+    uncertainty of the centre.
     """
     (d, whole), shrunk, spread_of = middle.shape, user.left, user.half
     for h in range(whole):
         spread_of[0, h] = spreads[h % spreads.size]
     for at in range(0, whole, LANES):
-        own = load(spread_of, (0, at))
+        spread_at = load(spread_of, (0, at))
         for a in range(d):
-            less = 1.0 / (lanes(1.0) + user.precision[a] * own)
+            less = 1.0 / (lanes(1.0) + user.precision[a] * spread_at)
             store(shrunk, (a, at), less, LANES)
-            moved = less * (load(middle, (a, at)) + own * user.score[a])
+            moved = less * (load(middle, (a, at)) + spread_at * user.score[a])
             store(middle, (a, at), moved, LANES)
         for a in range(d):
             less = load(shrunk, (a, at))
             for b in range(d):
                 scaled = load(turned, (a, b, at)) * (less * load(shrunk, (b, at)))
                 store(turned, (a, b, at), scaled, LANES)
-            store(turned, (a, a, at), load(turned, (a, a, at)) + own * less, LANES)
+            store(turned, (a, a, at), load(turned, (a, a, at)) + spread_at * less, LANES)
 
 
 @allocation_free
 def turn_back(user: User, middle: Floats, turned: Floats, mean: Floats, covariance: Floats) -> None:
-    """Turn from the user's basis to that of contexts: (d,) and (d, d) float64."""
+    """Turn from the user's basis to the basis of contexts: (d,) and (d, d) float64."""
     d, basis, half = middle.size, user.basis, user.half
     for at in range(0, basis.shape[1], LANES):
-        found = lanes(0.0)
+        turned_mean = lanes(0.0)
         for a in range(d):
-            found = fma(spread(middle, a), load(basis, (a, at)), found)
+            turned_mean = fma(spread(middle, a), load(basis, (a, at)), turned_mean)
             row = lanes(0.0)
             for b in range(d):
                 row = fma(spread(turned, (a, b)), load(basis, (b, at)), row)
             store(half, (a, at), row, LANES)
-        store(mean, at, found, d - at)
+        store(mean, at, turned_mean, d - at)
         for i in range(d):
             row = lanes(0.0)
             for a in range(d):
@@ -238,7 +240,7 @@ def turn_back(user: User, middle: Floats, turned: Floats, mean: Floats, covarian
 
 
 class CentreSums(NamedTuple):
-    """Sums that tell where a centre is, for each spread, without its prior."""
+    """Sums that locate a centre, for each spread, without its prior."""
 
     precision: Floats  # (s, ·): the lower triangle row by row, in whole lanes
     score: Floats  # (s, ·): in whole lanes
@@ -248,12 +250,12 @@ class CentreSums(NamedTuple):
 
 @compiled
 def padded(hypotheses: int) -> int:
-    """Return the length of the axis that so many hypotheses lie along."""
+    """Return the axis length for so many ``hypotheses``."""
     return -(-hypotheses // LANES) * LANES
 
 
 @compiled
-def nothing_said(spreads: int, dimension: int) -> CentreSums:
+def no_evidence(spreads: int, dimension: int) -> CentreSums:
     """Return zeros: the sums before any statistic."""
     triangle, row = padded(dimension * (dimension + 1) // 2), padded(dimension)
     return CentreSums(
@@ -263,9 +265,9 @@ def nothing_said(spreads: int, dimension: int) -> CentreSums:
 
 @allocation_free
 def add_statistic(
-    evidence: Evidence, j: int, weight: float, spreads: Floats, said: CentreSums
+    evidence: Evidence, j: int, weight: float, spreads: Floats, sums: CentreSums
 ) -> None:
-    """Add what the ``j``-th statistic says of the centre, if it lies around it by each spread.
+    """Add the ``j``-th statistic's evidence about the centre, for each spread around it.
 
     It counts ``weight`` times. ``spreads`` are (s,) float64; ``said`` is changed in place.
     """
@@ -273,21 +275,21 @@ def add_statistic(
         g, z = evidence.precision[j, a], evidence.score[j, a]
         if g == 0.0 and z == 0.0:
             continue
-        _set_outer(evidence.basis[j, a], said)
+        _set_outer(evidence.basis[j, a], sums)
         for s in range(spreads.size):
             share = weight / (1.0 + g * spreads[s])
-            _add_times(share * g, said.outer, said.precision, s)
-            _add_times(share * z, said.row, said.score, s)
+            _add_times(share * g, sums.outer, sums.precision, s)
+            _add_times(share * z, sums.row, sums.score, s)
 
 
 @allocation_free
-def _set_outer(direction: Floats, said: CentreSums) -> None:
+def _set_outer(direction: Floats, sums: CentreSums) -> None:
     """Set the products of a direction's coordinates, and the direction."""
     place = 0
     for i in range(direction.size):
-        said.row[i] = direction[i]
+        sums.row[i] = direction[i]
         for k in range(i + 1):
-            said.outer[place] = direction[i] * direction[k]
+            sums.outer[place] = direction[i] * direction[k]
             place += 1
 
 
@@ -301,11 +303,11 @@ def _add_times(weight: float, row: Floats, totals: Floats, s: int) -> None:
 def find_centre(
     precision: Floats, score: Floats, prior: float, h: int, uncertain: Floats, centre: Floats
 ) -> float:
-    """Find where a centre is by what was said, and how uncertain that is.
+    """Compute a centre and its uncertainty from sums.
 
-    ``precision`` and ``score`` are rows of :class:`CentreSums`; every coordinate has the precision
-    ``prior`` before that. At the place of hypothesis ``h``, ``uncertain`` (d, d, h) and ``centre``
-    (d, h) receive P⁻¹ and P⁻¹ s. Returns ln ∫ exp(s·c - ½ cᵀPc) dc, up to a constant.
+    ``precision`` and ``score`` are rows of :class:`CentreSums`; ``prior`` is every coordinate's
+    prior precision. At the place of hypothesis ``h``, ``uncertain`` (d, d, h) and ``centre`` (d, h)
+    receive P⁻¹ and P⁻¹ s. Returns ln ∫ exp(s·c - ½ cᵀPc) dc, up to a constant.
     """
     d, place = len(centre), 0
     matrix = np.empty((d, d))
@@ -316,10 +318,10 @@ def find_centre(
         matrix[i, i] += prior
     fit = -0.5 * invert_in_place(matrix, np.empty(d))
     for i in range(d):
-        found = 0.0
+        entry = 0.0
         for k in range(d):
-            found = fma(matrix[i, k], score[k], found)
+            entry = fma(matrix[i, k], score[k], entry)
             uncertain[i, k, h] = matrix[i, k]
-        centre[i, h] = found
-        fit += 0.5 * score[i] * found
+        centre[i, h] = entry
+        fit += 0.5 * score[i] * entry
     return fit

@@ -17,7 +17,7 @@ _SHIFT_STEPS = 32
 def radius(
     inflation: float, noise_scale: float, log_term: float, log_det: float, bias: float
 ) -> float:
-    """Compute β; the logarithms together are never negative where the bound applies."""
+    """Compute β; the sum of the logarithms is never negative where the bound applies."""
     return inflation * noise_scale * math.sqrt(max(log_term + log_det, 0.0)) + bias
 
 
@@ -26,15 +26,15 @@ def adaptive_terms(
     values: Floats, shift: float, base: float, norm_bound: float, bias_bound: float,
     parameter_bound: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """Compute the numbers of the adaptive radius once λ is chosen.
+    """Compute the numbers of the adaptive radius for a chosen λ.
 
-    ``values`` (d,) are the eigenvalues of the released G + N, before the ``shift`` λ; every
-    values + λ must be positive. ``base`` is λ₁, fixed in advance: V + cI ⪰ G + λ₁I is what the
-    martingale bound needs. N ⪰ -norm_bound · I; ``bias_bound`` bounds ‖Nθ* - h‖, and
-    ``parameter_bound`` S bounds ‖θ*‖.
+    ``values`` (d,) are the eigenvalues of the released G + N, before the ``shift`` λ; every values
+    + λ must be positive. ``base`` is λ₁, fixed in advance: the martingale bound needs V + cI ⪰ G +
+    λ₁I. N ⪰ -norm_bound · I; ``bias_bound`` bounds ‖Nθ* - h‖, and ``parameter_bound`` S bounds
+    ‖θ*‖.
 
-    Returns inflation √(1 + c/λ_min(V)), correction c = max(λ₁ + norm_bound - λ, 0), and bias
-    (Sλ + ‖Nθ* - h‖)/√λ_min(V).
+    Returns inflation √(1 + c/λ_min(V)), correction c = max(λ₁ + norm_bound - λ, 0), and bias (Sλ +
+    ‖Nθ* - h‖)/√λ_min(V).
     """
     smallest = values[0] + shift
     correction = max(base + norm_bound - shift, 0.0)

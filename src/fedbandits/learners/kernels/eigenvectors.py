@@ -1,10 +1,10 @@
-"""Eigenvectors of many small symmetric matrices at once, one matrix a lane.
+"""Eigenvectors of many small symmetric matrices at once, one matrix in each lane.
 
 Jacobi's method: every rotation sets one entry off the diagonal to 0, and a sweep goes through all
-(Golub & Van Loan 2013, "Matrix computations", section 8.5). It has no branches, so matrices go side
-by side; for d = 10 that takes a quarter of the time of LAPACK, one matrix after another. A matrix
-that is diagonal up to rounding is turned no more. So what becomes of it does not depend on its
-neighbours.
+entries (Golub & Van Loan 2013, "Matrix computations", section 8.5). The method has no branches, so
+matrices go side by side; for d = 10 this takes a quarter of the time of LAPACK, one matrix after
+another. A matrix that is diagonal up to rounding is not rotated any more. So its result does not
+depend on its neighbours.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _TINY = 1e-300
 def eigenvectors(matrices: Floats, basis: Floats, values: Floats) -> None:
     """Compute eigenvectors and eigenvalues of symmetric matrices, in no order.
 
-    Of ``matrices`` (n, d, d) the lower triangles are looked at. ``basis`` (n, d, d) receives an
-    eigenvector a row, and ``values`` (n, d) the eigenvalues.
+    Only the lower triangles of ``matrices`` (n, d, d) are read. ``basis`` (n, d, d) receives an
+    eigenvector in each row, and ``values`` (n, d) the eigenvalues.
     """
     n, d = values.shape
     turned, vectors = np.zeros((d, d, LANES)), np.zeros((d, d, LANES))
@@ -53,7 +53,7 @@ def eigenvectors(matrices: Floats, basis: Floats, values: Floats) -> None:
 
 @allocation_free
 def _make_diagonal(turned: Floats, vectors: Floats, active: Floats, share: Floats) -> None:
-    """Sweep until all are diagonal; of ``turned`` (d, d, lanes) the upper triangle is used."""
+    """Sweep until matrices are diagonal; of ``turned`` (d, d, lanes) the upper triangle counts."""
     d = len(turned)
     for h in range(LANES):
         active[h] = 1.0
@@ -93,7 +93,7 @@ def _turn(turned: Floats, vectors: Floats, active: Floats, p: int, q: int) -> No
         store(vectors, (p, i, 0), cosine * a - sine * b, LANES)
         store(vectors, (q, i, 0), fma(sine, a, cosine * b), LANES)
         if i not in (p, q):
-            one, other = (min(i, p), max(i, p), 0), (min(i, q), max(i, q), 0)
-            a, b = load(turned, one), load(turned, other)
-            store(turned, one, cosine * a - sine * b, LANES)
-            store(turned, other, fma(sine, a, cosine * b), LANES)
+            with_p, with_q = (min(i, p), max(i, p), 0), (min(i, q), max(i, q), 0)
+            a, b = load(turned, with_p), load(turned, with_q)
+            store(turned, with_p, cosine * a - sine * b, LANES)
+            store(turned, with_q, fma(sine, a, cosine * b), LANES)

@@ -1,19 +1,19 @@
-"""Evidence about preference vectors, from noisy statistics; and the mixture of clusters it fits.
+"""Evidence about preference vectors, from noisy statistics, and mixtures of clusters of users.
 
-Whoever's statistic it is, what it says about θ is kept in one form: in the orthonormal basis Q its
-log-likelihood is z·Qθ - ½ Σ g (Qθ)², up to a constant. A g of 0 says nothing in that direction.
+The evidence of every statistic about θ has one form: in the orthonormal basis Q its log-likelihood
+is z·Qθ - ½ Σ g (Qθ)², up to a constant. g = 0 means no evidence in that direction.
 
 *In clear* (V, u) = (Σ x xᵀ, Σ x y) gives g = w/σ², z = Qu/σ² with w the eigenvalues of V.
 
 *Released* with noise, Ṽ = V + N and ũ = u + n, an estimate Ṽ⁻¹ũ would be drawn towards zero, since
 N makes the eigenvalues of ṼᵀṼ too large: E[Ñ A N] = τ²(tr(A) I + A) for symmetric noise with
-deviation τ off the diagonal and √2 τ on it. What is left of ṼAṼ when that is taken off tells how
-much is known; the score ṼAũ also carries the noise that was taken off, and is discounted for it
-(Nakamura 1990, "Corrected score function for errors-in-variables models"). Directions in which Ṽ is
-no larger than the norm of N, about 2τ√d, could be noise alone, and say nothing.
+deviation τ off the diagonal and √2 τ on it. ṼAṼ less this expectation measures the knowledge of θ;
+the score ṼAũ also carries the subtracted noise, and is discounted for it (Nakamura 1990, "Corrected
+score function for errors-in-variables models"). Directions in which Ṽ is no larger than the norm of
+N, about 2τ√d, could be noise alone, and give no evidence.
 
-:class:`Mixture` is a mixture of clusters of users; :func:`refine` takes one step after another
-towards the most likely one.
+:class:`Mixture` is a mixture of clusters of users; :func:`refine` takes steps towards the most
+likely mixture.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from fedbandits.learners.kernels.ridge import packed_dimension, unpack
 class Spectrum(NamedTuple):
     """Statistics (V, u), each in the eigenvectors of its V."""
 
-    basis: Floats  # (n, d, d): Q, an eigenvector a row
+    basis: Floats  # (n, d, d): Q, an eigenvector in each row
     values: Floats  # (n, d) of V
     moment: Floats  # (n, d): Q u
 
@@ -41,7 +41,7 @@ class Spectrum(NamedTuple):
 class Evidence(NamedTuple):
     """Evidence of each of n statistics about its θ; see the module."""
 
-    basis: Floats  # (n, d, d): Q, a row a direction
+    basis: Floats  # (n, d, d): Q, a direction in each row
     precision: Floats  # (n, d): g
     score: Floats  # (n, d): z
 
@@ -50,13 +50,13 @@ Table = TypeVar("Table", Spectrum, Evidence)
 
 
 def stack(kind: type[Table], parts: Sequence[Table]) -> Table:
-    """Stack several lists of statistics as one."""
+    """Stack several tables of statistics into a table."""
     return kind(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
 
 
 @allocation_free
 def rotate(basis: Floats, vector: Floats, out: Floats) -> None:
-    """Write Q v."""
+    """Write Q v into ``out``."""
     for a in range(vector.size):
         total = 0.0
         for i in range(vector.size):
@@ -88,28 +88,28 @@ def read_evidence(
     are 0 in clear.
     """
     values, d = spectrum.values, spectrum.values.shape[1]
-    told = values > 2.0 * math.sqrt(d * noise_variance)  # the norm of N
-    size = np.where(told, values, 1.0)
+    known = values > 2.0 * math.sqrt(d * noise_variance)  # the norm of N
+    size = np.where(known, values, 1.0)
     variance = reward_variance * size + residual_variance
     taken_off = (d + 1) * noise_variance / variance
-    left = np.where(told, np.maximum(size * size / variance - taken_off, 0.0), 0.0)
+    left = np.where(known, np.maximum(size * size / variance - taken_off, 0.0), 0.0)
     discount = left / np.where(left > 0.0, left + taken_off, 1.0)
     score = discount * size * spectrum.moment / variance
     return Evidence(spectrum.basis, left * discount, score)
 
 
-#: Fewer degrees of freedom tell too little of the variance of rewards.
+#: Least degrees of freedom for an estimate of the variance of rewards.
 _FEWEST_DEGREES = 30
 
 
 def reward_variance(spectrum: Spectrum, counts: Floats, squares: Floats, bound: float) -> float:
-    """Estimate the variance of rewards, one for all users; the bound where little is known.
+    """Estimate the common variance of rewards of all users; return ``bound`` with few records.
 
-    Taking a bound for the variance would take part of what users differ by for noise, and let them
-    learn from one another too much.
+    Using the bound for the variance would take part of the differences between users for noise, and
+    let them learn from one another too much.
 
-    The n statistics are in clear; ``counts`` (n,) records are behind each, whose Σ y² are
-    ``squares`` (n,). The result is never above ``bound``.
+    The n statistics are in clear; each is of ``counts`` (n,) records, whose Σ y² are ``squares``
+    (n,). The result is never above ``bound``.
     """
     seen = spectrum.values > 1e-9 * counts[:, None]
     explained = spectrum.moment[seen] ** 2 / spectrum.values[seen]
@@ -121,7 +121,7 @@ def reward_variance(spectrum: Spectrum, counts: Floats, squares: Floats, bound: 
 
 @allocation_free
 def log_evidence(precision: Floats, score: Floats, centre: Floats, variance: float) -> float:
-    """Compute how likely a statistic is if θ ~ N(c, s I), up to what does not depend on c and s.
+    """Compute a statistic's log-likelihood if θ ~ N(c, s I), up to terms without c and s.
 
     ``precision`` and ``score`` are the statistic's g and z, (d,), see :class:`Evidence`. ``centre``
     is Q c, the mean of θ in the statistic's basis. ``variance`` is s; 0 means that θ is c.
@@ -138,7 +138,7 @@ def log_evidence(precision: Floats, score: Floats, centre: Floats, variance: flo
     return float(0.5 * (total - np.log(determinant)))
 
 
-#: So many factors of a determinant are multiplied before a logarithm is taken.
+#: Number of a determinant's factors that are multiplied before a logarithm is taken.
 _FACTORS = 16
 
 
@@ -147,14 +147,14 @@ class Across(NamedTuple):
 
     precision: Floats  # (d, ·): g
     score: Floats  # (d, ·): z
-    centre: Floats  # (d, ·): Q c, the centre that was looked at last
-    likely: Floats  # (·,): receives what is asked for
+    centre: Floats  # (d, ·): Q c, of the centre set last
+    likely: Floats  # (·,): receives the result
     work: Floats  # (·,): a buffer
 
 
 @compiled
 def across(evidence: Evidence) -> Across:
-    """Lay the same evidence side by side; what fills the last lanes says nothing."""
+    """Lay evidence out side by side; padding of the last lanes gives no evidence."""
     n, d = evidence.score.shape
     width = -(-n // LANES) * LANES
     table = Across(
@@ -180,9 +180,9 @@ def look_from(evidence: Evidence, centre: Floats, table: Across) -> None:
 
 @allocation_free
 def log_evidence_of_all(table: Across, variance: float) -> None:
-    """Compute how likely each statistic is if θ ~ N(c, s I), into ``likely``.
+    """Compute each statistic's log-likelihood if θ ~ N(c, s I), into ``likely``.
 
-    The table is that after :func:`look_from`; ``variance`` is s, the same in every direction.
+    ``table`` has the centre of :func:`look_from`; ``variance`` is s, the same in every direction.
     """
     (d, width), logarithms = table.score.shape, table.work
     for at in range(0, width, LANES):
@@ -195,7 +195,9 @@ def log_evidence_of_all(table: Across, variance: float) -> None:
             widened = 1.0 + g * variance
             gains = gains + (z * (variance * z + 2.0 * c) - g * c * c) / widened
             determinant = determinant * widened
-            if a % _FACTORS == _FACTORS - 1 or a == d - 1:  # before it leaves the range of numbers
+            if (
+                a % _FACTORS == _FACTORS - 1 or a == d - 1
+            ):  # before the product leaves the range of floats
                 store(table.likely, at, determinant, LANES)
                 for h in range(at, at + LANES):
                     logarithms[h] += math.log(table.likely[h])
@@ -203,11 +205,12 @@ def log_evidence_of_all(table: Across, variance: float) -> None:
         store(table.likely, at, 0.5 * (gains - load(logarithms, at)), LANES)
 
 
-#: Spreads that are tried.
+#: Candidate spreads.
 SPREADS = np.array([1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 2e-2, 4e-2, 8e-2, 0.16])
-#: A spread is allowed if the log-likelihood falls by no more than this.
+#: Largest fall of the log-likelihood for an allowed spread.
 _ALLOWED_FALL = 2.0
-#: Centres are N(0, I/8) before anything is known, as ridge regression by two records would have it.
+#: Prior precision: centres are N(0, I/8) without evidence, as ridge regression by two records
+#: implies.
 _PRIOR = 8.0
 _SETTLED = 1e-2
 
@@ -249,7 +252,7 @@ def _memberships(evidence: Evidence, table: Across, mixture: Mixture, member: Fl
 
 @compiled
 def _set_centre(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -> None:
-    """Set the likeliest centre at the spread that it has, and its precision."""
+    """Set the likeliest centre for the cluster's spread, and its precision."""
     n, d = evidence.score.shape
     directions = evidence.basis.reshape(n * d, d)
     weighted, pulls = np.zeros((n * d, d)), np.zeros(n * d)
@@ -257,11 +260,11 @@ def _set_centre(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -
         if weights[j] < 1e-4:
             continue
         for a in range(d):
-            told = weights[j] / (1.0 + evidence.precision[j, a] * mixture.spread[c])
-            pulls[j * d + a] = told * evidence.score[j, a]
-            told *= evidence.precision[j, a]
+            weight = weights[j] / (1.0 + evidence.precision[j, a] * mixture.spread[c])
+            pulls[j * d + a] = weight * evidence.score[j, a]
+            weight *= evidence.precision[j, a]
             for i in range(d):
-                weighted[j * d + a, i] = told * evidence.basis[j, a, i]
+                weighted[j * d + a, i] = weight * evidence.basis[j, a, i]
     precision = directions.T @ weighted
     for i in range(d):
         precision[i, i] += _PRIOR
@@ -275,7 +278,7 @@ def _set_centre(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -
 def _set_spread(
     evidence: Evidence, table: Across, weights: Floats, mixture: Mixture, c: int
 ) -> None:
-    """Set the largest spread that the users still allow."""
+    """Set the largest spread that the users allow."""
     likelihood = np.zeros(SPREADS.size)
     look_from(evidence, mixture.centre[c], table)
     for s in range(SPREADS.size):
@@ -291,7 +294,7 @@ def _set_spread(
 
 @compiled
 def _maximise(evidence: Evidence, table: Across, member: Floats, mixture: Mixture) -> None:
-    """Set all clusters by the probabilities of their members, in place."""
+    """Set all clusters from the probabilities of their members, in place."""
     n, k = member.shape
     for c in range(k):
         weights = np.ascontiguousarray(member[:, c])
@@ -304,9 +307,9 @@ def _maximise(evidence: Evidence, table: Across, member: Floats, mixture: Mixtur
 
 @compiled
 def refine(evidence: Evidence, mixture: Mixture, member: Floats, iterations: int) -> float:
-    """Bring a mixture and its memberships nearer to the most likely ones; return the likelihood.
+    """Bring a mixture and its memberships nearer to the most likely; return the log-likelihood.
 
-    The mixture is changed, by so many iterations at most. ``member`` (n, k) receives the
+    ``mixture`` is changed, by at most ``iterations`` iterations. ``member`` (n, k) receives the
     probabilities with which users belong to clusters.
     """
     before, table = -np.inf, across(evidence)

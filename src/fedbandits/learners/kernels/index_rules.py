@@ -1,12 +1,13 @@
 """Index rules for stochastic bandits: every arm gets a score from its own records alone.
 
-A rule is a named tuple of its parameters. :func:`declare` says by which functions it scores an arm,
-keeps something of it, and explores. What a score may depend on is what the arguments offer: one
-arm's own records. That is the *arm score locality* of Ciucanu et al. (2022), Theorem 1.
+A rule is a named tuple of its parameters. :func:`declare` adds the functions with which a rule
+scores an arm, updates its memory, and explores. Their arguments are one arm's own records, so a
+score cannot depend on anything else. That is the *arm score locality* of Ciucanu et al. (2022),
+Theorem 1.
 
 Scores are compared in one or more iterations a step: by the largest, or in proportion (see
-:mod:`.largest_scores`). The plain run and SAMBA's parties call the same functions, in the form that
-:mod:`.rule_handles` gives them.
+:mod:`.largest_scores`). The plain run and SAMBA's parties call the same functions, in the form of
+:mod:`.rule_handles`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from fedbandits._typing import Words64
 from fedbandits.random import Key, Purpose, normal, uniform, word_pair
 
 _POSTERIOR = int(Purpose.POSTERIOR)
-#: Draws set aside for one gamma variable; each attempt takes three and succeeds with over 95%.
+#: Draws set aside for one gamma variable; each attempt takes three draws and succeeds with over
+#: 95%.
 _SPAN = 1 << 16
-#: How an iteration compares scores.
+#: Comparisons of scores in an iteration.
 LARGEST, IN_PROPORTION = 0, 1
-#: Probabilities below this are taken for zero, so that masking them stays exact.
+#: Probabilities below this bound count as zero, so that masking them stays exact.
 _LEAST = 2.0**-500
 
 
@@ -54,10 +56,10 @@ def draw_beta(a: float, b: float, key: Key, party: int, round_: int) -> float:
 
 
 class Arm(NamedTuple):
-    """Knowledge of one arm: its own records, and the key of draws that are its own."""
+    """Knowledge of one arm: its own records, and the key of its own draws."""
 
     pulls: int
-    rewards: float  # their sum
+    rewards: float  # sum of rewards
     key: Key
 
 
@@ -91,8 +93,8 @@ class DecreasingEpsilonGreedy(NamedTuple):
     """μ̂, or at step t with probability min(1, (scale · f)^power) a random arm.
 
     f is K / t, or 1 / log₂ t if ``logarithmic``. The paper states no schedule ("a time-depending
-    function", section 4.1.2). With power 1 the former is that of Auer et al. (2002), Figure 3, with
-    their c/d² as ``scale``; the latter is that of the authors' code.
+    function", section 4.1.2). With power 1, K / t is the schedule of Auer et al. (2002), Figure 3,
+    with their c/d² as ``scale``; 1 / log₂ t is the schedule of the authors' code.
     """
 
     scale: float = 1.0
@@ -114,7 +116,7 @@ class Pursuit(NamedTuple):
 
 @compiled
 def empirical_mean(arm: Arm) -> float:
-    """Compute μ̂ of one arm, which was pulled at least once."""
+    """Compute μ̂ of an arm with at least one pull."""
     return arm.rewards / arm.pulls
 
 
@@ -125,7 +127,7 @@ def mean(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
 
 @compiled
 def divergence_level(rule: Any, pulls: int, step: int) -> float:
-    """Return the divergence that KL-UCB allows an arm; ln ln t counts from t = e on."""
+    """Return the divergence that KL-UCB allows an arm; ln ln t is counted from t = e on."""
     logarithm = math.log(step)
     return float((logarithm + rule.c * math.log(max(logarithm, 1.0))) / pulls)
 
@@ -172,7 +174,7 @@ def _pursue(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
 
 
 class Declared(NamedTuple):
-    """Functions that make a rule of its parameters, see :func:`declare`."""
+    """Functions of a rule, see :func:`declare`."""
 
     iterations: tuple[int, ...]
     score: Callable[..., Any]
@@ -191,26 +193,27 @@ def declare(
     keep: Callable[..., Any] | None = None,
     explore: Callable[..., Any] | None = None,
 ) -> None:
-    """Add a rule, of functions that Numba can compile.
+    """Add a rule, given by functions that Numba can compile.
 
     Parameters
     ----------
     rule
-        The type of its parameters.
+        The type of the rule's parameters.
     iterations
-        How each iteration of a step compares scores, first to last; the last one decides.
+        The comparison of scores in each iteration of a step, first to last; the last iteration
+        decides.
     score
         ``score(rule, iteration, step, arm, memory)`` returns the score of one :class:`Arm`. It is
         finite, and at least 0 where the iteration compares in proportion. ``iteration`` counts from
-        1 within its step; ``step`` is t, the number of the pull that is about to be made, from 1.
-        ``memory`` (1,) is a number of the arm's own that the rule keeps, 1 / K before the first
-        step.
+        1 within its step; ``step`` is t, the number of the next pull, from 1.
+        ``memory`` (1,) is the arm's own number that the rule keeps, 1 / K before the first step.
     keep
-        ``keep(rule, iteration, chosen, memory)`` takes note of whether an iteration chose this arm.
-        By default nothing is kept.
+        ``keep(rule, iteration, chosen, memory)`` updates the memory; ``chosen`` tells whether an
+        iteration chose this arm. By default nothing is kept.
     explore
-        ``explore(rule, step, arms)`` returns the probability with which a step plays any arm at
-        all, whatever the scores. By default it is 0.
+        ``explore(rule, step, arms)`` returns the probability with which a step plays a uniformly
+        random
+        arm, regardless of scores. By default it is 0.
     """
     RULES[rule] = Declared(iterations, score, keep, explore)
 
@@ -227,12 +230,12 @@ declare(Pursuit, (LARGEST, IN_PROPORTION), _pursuit, _pursue)
 
 @compiled
 def fill_arm_keys(key: Key, keys: Words64) -> None:
-    """Make every arm a key of its own, (arms, 2), from a simulation's."""
+    """Derive a key for every arm, (arms, 2), from a simulation's key."""
     for i in range(keys.shape[0]):
         keys[i, 0], keys[i, 1] = word_pair(key, i, 0, _POSTERIOR, 0)
 
 
-#: Newton's method has doubled its digits often enough by then.
+#: Largest number of Newton steps, enough for all digits.
 _MOST_STEPS = 64
 
 
@@ -240,7 +243,8 @@ _MOST_STEPS = 64
 def tuned_bound(mean: float, pulls: int, step: int) -> float:
     """Bound a mean by its own variance (UCB1-Tuned: Auer, Cesa-Bianchi & Fischer 2002, section 4).
 
-    μ̂ + √(ln t / n · min(1/4, V)), where V = μ̂ (1 - μ̂) + √(2 ln t / n) bounds the variance.
+    The bound is μ̂ + √(ln t / n · min(1/4, V)), where V = μ̂ (1 - μ̂) + √(2 ln t / n) bounds the
+    variance.
     """
     share = math.log(step) / pulls
     variance = fma(mean, 1.0 - mean, math.sqrt(2.0 * share))
@@ -252,15 +256,15 @@ def divergence_bound(mean: float, level: float) -> float:
     """Find the largest q with d(μ̂, q) ≤ level (KL-UCB: Garivier & Cappé 2011, Algorithm 1).
 
     d(p, q) = p ln(p/q) + (1 - p) ln((1 - p)/(1 - q)) is the divergence of two Bernoulli laws.
-    Newton's method finds 1 - q. It begins at or below it: d(p, q) is at least 2 (q - p)², and at
-    least -H(p) - (1 - p) ln(1 - q), H the entropy. From there d, which is convex, leads it upwards.
+    Newton's method finds 1 - q. It begins at or below 1 - q: d(p, q) is at least 2 (q - p)², and at
+    least -H(p) - (1 - p) ln(1 - q), H the entropy. d is convex, so the steps lead upwards.
 
     Parameters
     ----------
     mean : float
         μ̂, from 0 to 1.
     level : float
-        How large the divergence may be; more than 0.
+        Largest divergence, above 0.
     """
     rest = 1.0 - mean
     if rest <= 0.0:

@@ -1,20 +1,20 @@
-"""Comparing scores that are masked: the largest wins, or a draw in proportion to them.
+"""Comparisons of masked scores: the largest wins, or a draw in proportion to the scores.
 
-A score is masked by multiplying it with a positive number that only its owners know. The product
-is rounded to a float like any other. It must be: exact products of one step have the mask as a
-common divisor, which anybody who sees two of them could compute. Rounding never inverts an order,
-but two scores that differ in their last bit may come out equal. The plain run therefore compares
-the same rounded products, and such ties are broken as all ties are.
+A score is masked by multiplying it with a positive number that only its owners know. The product is
+rounded to a float, and the rounding is necessary: exact products of one step have the mask as a
+common divisor, which anybody with two products could compute. Rounding never inverts an order, but
+two scores that differ in their last bit may become equal. The plain run therefore compares the same
+rounded products, and breaks such ties as all ties are broken.
 
-Only the largest can be found where nobody may learn more than who has the largest score. Of
-:mod:`.index_rules` two things change:
+Where nobody may learn more than the place of the largest score, a step can only find this place. So
+two things change in :mod:`.index_rules`:
 
 * Probability matching. An arm adds Gumbel noise of its own to the logarithm of its weight wᵢ. The
   largest sum is then arm i's with probability wᵢ / Σw (Yellott 1977). It is the race of
   :func:`in_proportion`, in logarithms. Pursuit keeps logarithms from the start.
 * Steps that explore. Every arm's score is a fresh uniform number of its own.
 
-An arm's draws are named by its key, the step and the iteration: it can make them again alone.
+An arm's draws are named by its key, the step and the iteration, so the arm can repeat them alone.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ LEAST_LOG_WEIGHT = -1000.0
 
 
 class LargestSoftmax(NamedTuple):
-    """Softmax of which the largest score wins."""
+    """Softmax by the largest score."""
 
     temperature: float = 0.06
 
 
 class LargestPursuit(NamedTuple):
-    """Pursuit of which the largest score wins; its memory is the logarithm of its weight."""
+    """Pursuit by the largest score; its memory is the logarithm of its weight."""
 
     rate: float = 0.1
 
 
-#: The rules that compare in proportion, and those that stand for them.
+#: Rules that compare in proportion, and their counterparts by the largest score.
 _STANDS_FOR: dict[type, type] = {Softmax: LargestSoftmax, Pursuit: LargestPursuit}
 
 
 def as_largest(rule: Any) -> Any:
-    """Return the rule in the form in which the largest score wins."""
+    """Return the counterpart of a rule in which the largest score wins."""
     return _STANDS_FOR.get(type(rule), type(rule))(*rule)
 
 
@@ -77,7 +77,7 @@ def own_uniform(key: Key, iteration: int, step: int) -> float:
 def own_gumbel(key: Key, iteration: int, step: int) -> float:
     """Draw the arm's own standard Gumbel variable, from -3.7 to 37.5.
 
-    It is -ln E, where E is a standard exponential variable, and at least 2⁻⁵⁴.
+    The variable is -ln E, where E is a standard exponential variable, and at least 2⁻⁵⁴.
     """
     wait = max(-np.log1p(-own_uniform(key, iteration, step)), 2.0**-54)
     return -math.log(wait)
@@ -96,7 +96,7 @@ def _pursuit(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any
 def _pursue(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
     if iteration != 1:
         return
-    if chosen:  # ln(β + (1 - β) w), also where w is 1 but for rounding
+    if chosen:  # ln(β + (1 - β) w), exact also for w near 1
         memory[0] = math.log1p((1.0 - rule.rate) * math.expm1(memory[0]))
     else:
         memory[0] = max(memory[0] + math.log1p(-rule.rate), LEAST_LOG_WEIGHT)
@@ -110,10 +110,10 @@ declare(LargestPursuit, (LARGEST, LARGEST), _pursuit, _pursue)
 def largest_scores(
     handle: Handle, iteration: int, step: int, keys: Words64, exploring: bool
 ) -> None:
-    """Score all arms, such that the largest score of an iteration wins, into the handle's array.
+    """Score all arms for a comparison by the largest score, into the handle's array.
 
-    ``keys``, (arms, 2), are those of the arms' own draws, and ``exploring`` says whether the step
-    explores. What an arm keeps is :func:`first_memory` before the first step.
+    ``keys``, (arms, 2), are those of the arms' own draws, and ``exploring`` tells whether the step
+    explores. An arm's memory is :func:`first_memory` before the first step.
     """
     if not exploring:
         score_arms(handle, iteration, step)
@@ -124,9 +124,9 @@ def largest_scores(
 
 @compiled
 def largest_place(scores: Floats) -> tuple[int, int]:
-    """Find the first place with the largest masked score, and how many places have it.
+    """Return the first place with the largest masked score, and the number of such places.
 
-    The place is -1 if one of the scores is not a finite number.
+    The place is -1 if a score is not a finite number.
     """
     best, equals, top = -1, 0, -np.inf
     for place in range(scores.size):
@@ -142,7 +142,7 @@ def largest_place(scores: Floats) -> tuple[int, int]:
 
 @compiled
 def equal_place(scores: Floats, first: int, rank: int) -> int:
-    """Find the place with the score of place ``first`` that has ``rank`` such places before it."""
+    """Return the place that equals place ``first`` in score and follows ``rank`` equal places."""
     place = first
     while rank > 0:
         place += 1
@@ -159,8 +159,8 @@ def in_proportion(scores: Floats, waits: Floats) -> int:
     probability v / Σv: probability matching without a sum.
 
     ``scores`` are masked and ≥ 0, ``waits`` standard exponential variables above 0, (places,) each.
-    Returns -1 if a score is negative or not a finite number. Of equals the one with the shortest
-    wait wins: where all scores are zero, any place, uniformly.
+    Returns -1 if a score is negative or not a finite number. Among equal ratios the shortest wait
+    wins: if all scores are zero, a uniformly random place.
     """
     best, top = -1, -1.0
     for place in range(scores.size):

@@ -1,22 +1,22 @@
-"""Estimates that users learn from one another, weighted by the evidence that they are alike.
+"""Estimates that users learn from one another, weighted by the evidence of their similarity.
 
 Users of one cluster have θⱼ ~ N(c, (1 - ρ) v I) with a common c ~ N(0, ρ v I). So each θⱼ by itself
-is N(0, v I), whatever the correlation ρ is; only ρ says what one user tells of another. c can be
-integrated out, so how likely the records of all users of a cluster are is known exactly for every
-ρ, and for users who have nothing in common. Estimates are averages over a grid of ρ and over
+is N(0, v I) for every correlation ρ; only ρ determines how much users tell about one another. c can
+be integrated out, so the likelihood of the records of all users of a cluster is known exactly for
+every ρ, and for users who have nothing in common. Estimates are averages over a grid of ρ and over
 learning alone, each weighted by its likelihood times its prior probability. Nothing is chosen, so
-users who are not alike pay the logarithm of a weight, and no more (Hoeting, Madigan, Raftery &
+users who are not similar pay the logarithm of a weight, and no more (Hoeting, Madigan, Raftery &
 Volinsky 1999, "Bayesian model averaging: a tutorial").
 
 *Partitions.* A cluster of m users has prior weight α (m - 1)!, as in a Chinese restaurant process
 (Antoniak 1974). α is such that one cluster of all n users is as likely as n users who are alone.
-Where there are several clusters, who is in which was chosen by the same records that say how alike
-they are. So α is at least 12 there.
+With several clusters, the same records chose the clusters and measure the similarity. So α is at
+least 12 there.
 
-*A user* is left out of a cluster that it is compared with, so it does not attract itself.
+*A user* is left out of a cluster for the comparison with it, so users do not attract themselves.
 
-*Others*, of whom there are noisy statistics, may be in a cluster too. With and without them are two
-more hypotheses, which one's own users' records decide between.
+*Others*, of whom there are noisy statistics, may be in a cluster too. Each hypothesis has a version
+with them and a version without them, and one's own users' records decide between both.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from fedbandits.learners.kernels.centres import (
     look_at,
     move_to_user,
     new_user,
-    nothing_said,
+    no_evidence,
     padded,
     take_in,
     turn,
@@ -44,26 +44,26 @@ from fedbandits.learners.kernels.centres import (
 )
 from fedbandits.learners.kernels.evidence import Evidence, log_evidence
 
-#: Correlations ρ that are tried.
+#: Candidate correlations ρ.
 CORRELATIONS = np.array([0.3, 0.6, 0.8, 0.9, 0.97, 0.99, 0.999])
-#: α is at least as large where users were divided into clusters.
+#: Least α where users were divided into clusters.
 _LEAST_ALPHA = 12.0
-#: Users who are less likely than this in a cluster are not compared with it.
+#: Least probability of a user's cluster for a comparison.
 _NOT_THERE = 1e-4
-#: Others who are less likely than this in a cluster are left out of it.
+#: Least probability of others in a cluster; less likely others are left out.
 _STRANGE = 1e-3
-#: Hypotheses of less weight are left out of an average.
+#: Least weight of a hypothesis in an average.
 _FAINT = 1e-9
-#: Hypotheses whose logarithm is so much below the best one's are left out.
+#: Largest distance of a hypothesis' logarithm from the best; further hypotheses are left out.
 _HOPELESS = 12.0
 
 
 class Estimates(NamedTuple):
-    """Knowledge of each user, all things considered."""
+    """Knowledge of each user, averaged over all hypotheses."""
 
     mean: Floats  # (n, d)
     covariance: Floats  # (n, d, d)
-    alone: Floats  # (n,): the weight of what the user's own records say alone
+    alone: Floats  # (n,): the weight of learning from own records alone
 
 
 class OtherUsers(NamedTuple):
@@ -71,7 +71,7 @@ class OtherUsers(NamedTuple):
 
     evidence: Evidence  # of m others
     member: Floats  # (m, k) probabilities of belonging to the clusters
-    log_odds: float  # of all who are in a cluster belonging there, before own records are seen
+    log_odds: float  # prior log odds that all others in a cluster belong to it
 
 
 class _Pools(NamedTuple):
@@ -79,38 +79,38 @@ class _Pools(NamedTuple):
 
     uncertain: Floats  # (k, d, d, h): covariance of the centre
     centre: Floats  # (k, d, h)
-    log_weight: Floats  # (k, h): likelihood of its users together over that of them apart
+    log_weight: Floats  # (k, h): likelihood of its users together over their likelihood apart
     size: Ints  # (k,) users
 
 
 class _Weighed(NamedTuple):
     """Hypotheses about one user in all clusters, in its own basis."""
 
-    weight: Floats  # (k, h): its logarithm, against being alone; then itself
-    covariance: Floats  # (k, d, d, h): of the centre, this user counted in; then of the user's θ
+    weight: Floats  # (k, h): log weight against being alone; later the weight
+    covariance: Floats  # (k, d, d, h): of the centre, with this user; later of the user's θ
     mean: Floats  # (k, d, h)
 
 
 @compiled
 def _alone(own: Evidence, variance: float) -> Floats:
-    """Compute how likely each user's records are if it is alone."""
+    """Compute the log-likelihood of each user's records if the user is alone."""
     n, d = own.score.shape
-    found, nowhere = np.zeros(n), np.zeros(d)
+    logs, origin = np.zeros(n), np.zeros(d)
     for j in range(n):
-        found[j] = log_evidence(own.precision[j], own.score[j], nowhere, variance)
-    return found
+        logs[j] = log_evidence(own.precision[j], own.score[j], origin, variance)
+    return logs
 
 
 @compiled
 def _apart(own: Evidence, spreads: Floats, alone: Floats) -> Floats:
-    """Compute how likely records are around a centre of 0, over that of being alone, (n, ρ)."""
+    """Compute log-likelihoods around a centre of 0, less those of being alone, (n, ρ)."""
     n, d = own.score.shape
-    found, nowhere = np.zeros((n, spreads.size)), np.zeros(d)
+    logs, origin = np.zeros((n, spreads.size)), np.zeros(d)
     for j in range(n):
         for s in range(spreads.size):
-            likely = log_evidence(own.precision[j], own.score[j], nowhere, spreads[s])
-            found[j, s] = likely - alone[j]
-    return found
+            likely = log_evidence(own.precision[j], own.score[j], origin, spreads[s])
+            logs[j, s] = likely - alone[j]
+    return logs
 
 
 @compiled
@@ -126,7 +126,7 @@ def _pools(
         np.full((clusters, lanes), -np.inf), np.zeros(clusters, np.int64),
     )  # fmt: skip
     for c in range(clusters):
-        without, ours = nothing_said(spreads.size, d), nothing_said(spreads.size, d)
+        without, ours = no_evidence(spreads.size, d), no_evidence(spreads.size, d)
         likely = np.zeros(spreads.size)
         for j in range(n):
             if labels[j] == c:
@@ -135,7 +135,7 @@ def _pools(
                 add_statistic(own, j, 1.0, spreads, ours)
         for h in range(count):
             s, odds = h % spreads.size, 0.0
-            if h == spreads.size:  # from here on with others
+            if h == spreads.size:  # the hypotheses with others begin here
                 for o in range(len(others.member)):
                     if others.member[o, c] > _STRANGE:
                         add_statistic(others.evidence, o, others.member[o, c], spreads, without)
@@ -158,28 +158,28 @@ def _pools(
 
 @compiled
 def _compare(
-    user: User, pools: _Pools, c: int, mine: bool, apart: Floats, log_alpha: float,
-    found: _Weighed,
+    user: User, pools: _Pools, c: int, is_member: bool, apart: Floats, log_alpha: float,
+    weighed: _Weighed,
 ) -> None:  # fmt: skip
     """Weigh a user's membership in one cluster, by hypotheses (h,), against being alone."""
-    weight, covariance, mean = found.weight[c], found.covariance[c], found.mean[c]
-    rest = pools.size[c] - (1 if mine else 0)
+    weight, covariance, mean = weighed.weight[c], weighed.covariance[c], weighed.mean[c]
+    rest = pools.size[c] - (1 if is_member else 0)
     gained = np.empty(weight.size)
     turn(user, pools.uncertain[c], pools.centre[c], covariance, mean)
-    change_of_fit(user, covariance, mean, -1.0 if mine else 1.0, gained)
+    change_of_fit(user, covariance, mean, -1.0 if is_member else 1.0, gained)
     hopeless = pools.log_weight[c].max() - _HOPELESS
-    company = max(rest, 1)  # others without a user of one's own count as one
+    company = max(rest, 1)  # others without one's own users count as one user
     for h in range(weight.size):
-        weight[h] = -np.inf  # first of the cluster without this user
+        weight[h] = -np.inf  # log weight of the cluster without this user
         if pools.log_weight[c, h] < hopeless:
             continue
-        gained[h] = (-gained[h] if mine else gained[h]) + apart[h % apart.size]
-        if rest > 0 or h >= apart.size:  # else nobody is left
-            weight[h] = pools.log_weight[c, h] - (gained[h] if mine else 0.0)
+        gained[h] = (-gained[h] if is_member else gained[h]) + apart[h % apart.size]
+        if rest > 0 or h >= apart.size:  # otherwise the cluster is empty
+            weight[h] = pools.log_weight[c, h] - (gained[h] if is_member else 0.0)
             weight[h] += math.lgamma(company) - (company - 1) * log_alpha
-        if not mine:
+        if not is_member:
             take_in(user, h, covariance, mean)
-    # A rest of one user is a cluster under every hypothesis; a larger one may be no cluster.
+    # A rest of one user is a cluster under every hypothesis; a larger rest may be no cluster.
     largest = weight.max() if rest == 1 else max(0.0, weight.max())
     total = 0.0 if rest == 1 else math.exp(-largest)
     for h in range(weight.size):
@@ -191,15 +191,15 @@ def _compare(
 
 @compiled
 def _normalise(weight: Floats) -> float:
-    """Turn logarithms into weights; leave faint ones out. Return the weight of being alone."""
+    """Turn logarithms into weights without faint ones; return the weight of being alone."""
     largest = max(0.0, weight.max())
     alone = math.exp(-largest)
     alone = alone if alone >= _FAINT else 0.0
     total = alone
     for c in range(weight.shape[0]):
         for h in range(weight.shape[1]):
-            each = math.exp(weight[c, h] - largest)
-            weight[c, h] = each if each >= _FAINT else 0.0
+            relative = math.exp(weight[c, h] - largest)
+            weight[c, h] = relative if relative >= _FAINT else 0.0
             total += weight[c, h]
     for c in range(weight.shape[0]):
         for h in range(weight.shape[1]):
@@ -209,7 +209,7 @@ def _normalise(weight: Floats) -> float:
 
 @compiled
 def _average(
-    user: User, found: _Weighed, alone: float, variance: float, mean: Floats, covariance: Floats
+    user: User, weighed: _Weighed, alone: float, variance: float, mean: Floats, covariance: Floats
 ) -> None:
     """Compute mean and covariance of a user's θ over all hypotheses, which differ in both."""
     d = mean.size
@@ -219,9 +219,9 @@ def _average(
         by_itself[a] = shrunk * variance * user.score[a]
         middle[a] = alone * by_itself[a]
         whole[a, a] = alone * variance * shrunk
-    for c in range(found.weight.shape[0]):
-        if found.weight[c].max() > 0.0:
-            _add_cluster(found.weight[c], found.mean[c], found.covariance[c], middle, whole)
+    for c in range(weighed.weight.shape[0]):
+        if weighed.weight[c].max() > 0.0:
+            _add_cluster(weighed.weight[c], weighed.mean[c], weighed.covariance[c], middle, whole)
     for a in range(d):
         for b in range(a, d):
             whole[a, b] += alone * by_itself[a] * by_itself[b] - middle[a] * middle[b]
@@ -233,7 +233,7 @@ def _average(
 def _add_cluster(
     weight: Floats, mean: Floats, covariance: Floats, middle: Floats, whole: Floats
 ) -> None:
-    """Add what one cluster's hypotheses say of θ, and of θθᵀ from its diagonal on."""
+    """Add one cluster's hypotheses about θ, and about θθᵀ from its diagonal on."""
     d, hypotheses = mean.shape
     for at in range(0, hypotheses, LANES):
         weights = load(weight, at)
@@ -254,13 +254,13 @@ def _averaged(
     variance: float,
     log_alpha: float,
 ) -> Estimates:
-    """Compute :func:`averaged`."""
+    """Compute :func:`averaged` in compiled code."""
     (n, d), clusters = own.score.shape, member.shape[1]
     spreads = (1.0 - CORRELATIONS) * variance
     apart = _apart(own, spreads, _alone(own, variance))
     pools = _pools(own, labels, others, variance, spreads, apart)
     lanes = pools.log_weight.shape[1]
-    found = _Weighed(
+    weighed = _Weighed(
         np.zeros((clusters, lanes)), np.zeros((clusters, d, d, lanes)),
         np.zeros((clusters, d, lanes)),
     )  # fmt: skip
@@ -269,25 +269,25 @@ def _averaged(
     for j in range(n):
         look_at(own, j, spreads, user)
         for c in range(clusters):
-            mine = labels[j] == c
-            company = pools.size[c] - (1 if mine else 0)
-            found.weight[c] = -np.inf
-            if (company > 0 or len(others.member)) and (mine or member[j, c] > _NOT_THERE):
-                _compare(user, pools, c, mine, apart[j], log_alpha, found)
-                move_to_user(user, spreads, found.covariance[c], found.mean[c])
-        estimates.alone[j] = _normalise(found.weight)
+            is_member = labels[j] == c
+            company = pools.size[c] - (1 if is_member else 0)
+            weighed.weight[c] = -np.inf
+            if (company > 0 or len(others.member)) and (is_member or member[j, c] > _NOT_THERE):
+                _compare(user, pools, c, is_member, apart[j], log_alpha, weighed)
+                move_to_user(user, spreads, weighed.covariance[c], weighed.mean[c])
+        estimates.alone[j] = _normalise(weighed.weight)
         _average(
-            user, found, estimates.alone[j], variance, estimates.mean[j], estimates.covariance[j]
+            user, weighed, estimates.alone[j], variance, estimates.mean[j], estimates.covariance[j]
         )
     return estimates
 
 
 def averaged(own: Evidence, member: Floats, others: OtherUsers, variance: float) -> Estimates:
-    """Compute what is known of users alone and together, each weighted by its evidence.
+    """Compute estimates of users alone and together, each weighted by its evidence.
 
-    ``own`` is of one's own n users, who belong to the clusters with probabilities ``member``
-    (n, k). The clusters that are weighed have each user where it is likeliest. ``others`` may be
-    in these clusters too. ``variance`` is v, of every coordinate of θ before anything is known.
+    ``own`` is the evidence of one's own n users, who belong to the clusters with probabilities
+    ``member`` (n, k). For the weighing each user is in its likeliest cluster. ``others`` may be in
+    these clusters too. ``variance`` is v, the prior variance of every coordinate of θ.
     """
     n = len(member)
     log_alpha = math.lgamma(n) / max(n - 1, 1)

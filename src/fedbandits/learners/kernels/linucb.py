@@ -1,17 +1,17 @@
 """LinUCB and linear Thompson sampling: score every arm, play the best (Li et al. 2010).
 
-The score of context x is ⟨x, θ⟩ + √(xᵀ W x) with W = (c·β)² V⁻¹, c the exploration scale. W is
-kept in float32 as an upper triangle with doubled off-diagonal entries, so that a quadratic form
-costs d(d + 1)/2 multiplications; the innermost loop runs across arms.
+The score of context x is ⟨x, θ⟩ + √(xᵀ W x) with W = (c·β)² V⁻¹, c the exploration scale. W is kept
+in float32 as an upper triangle with doubled off-diagonal entries, so that a quadratic form costs
+d(d + 1)/2 multiplications; the innermost loop runs across arms.
 
-Thompson sampling plays the best arm under parameters drawn from what is known of them: N(θ, W) of
-each model, with θ and W as above (Agrawal & Goyal 2013). Arms that share a model are scored with
-one draw θ + Lz, where LLᵀ = W and z is standard normal. Where each arm has a model, one number of
-the draw counts, ⟨x, θ + Lz⟩. It is normal with the variance xᵀWx, and independent of all other
-arms', so it is drawn by itself.
+Thompson sampling plays the best arm under parameters drawn from their posterior: N(θ, W) of each
+model, with θ and W as above (Agrawal & Goyal 2013). Arms that share a model are scored with one
+draw θ + Lz, where LLᵀ = W and z is standard normal. Where each arm has a model, only one number of
+the draw matters, ⟨x, θ + Lz⟩. It is normal with the variance xᵀWx, and independent across arms, so
+this number is drawn directly.
 
-:class:`Models` are ridge models of many learners, row by row: they choose, and take up one record
-at a time.
+:class:`Models` are ridge models of many learners, row by row: functions choose by a row, and add
+one record at a time.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def shrink_with_width(
 ) -> None:
     """Turn one V⁻¹ into V⁻¹ - shrink · gain gainᵀ in place, and write W = square · V⁻¹ of it.
 
-    One pass does what :func:`.ridge.add_rank_one` and :func:`set_width` do in two. Parameters as
-    there; ``gain`` (d,) is V⁻¹x, and below its diagonal W is not looked at.
+    One pass does the work of :func:`.ridge.add_rank_one` and :func:`set_width`. Parameters as
+    there; ``gain`` (d,) is V⁻¹x, and below its diagonal W is not read.
     """
     dimension, doubled = gain.size, 2.0 * square
     for i in range(dimension):
@@ -133,9 +133,9 @@ def _score_shared(
 def _score_lanes(
     features: Floats32, theta: Floats32, width: Floats32, root: bool, scores: Floats32
 ) -> None:
-    """Compute scores of LANES arms or more, side by side; at the end some are made twice.
+    """Compute scores of LANES arms or more, side by side; the last lanes may overlap earlier ones.
 
-    Two rows of W at a time: each context coordinate that is loaded serves both.
+    Two rows of W at a time: each loaded context coordinate serves both.
     """
     dimension, arms = features.shape
     even, last = dimension - dimension % 2, dimension - 1
@@ -194,7 +194,7 @@ def arm_parts(
 
 @allocation_free
 def best_arm(scores: Floats32, first: int) -> int:
-    """Find the arm with the highest score; of equals, the first from ``first`` on, cyclic.
+    """Return the arm with the highest score; among equals, the first from ``first`` on, cyclic.
 
     Returns -1 if no score is a number.
     """
@@ -205,7 +205,7 @@ def best_arm(scores: Floats32, first: int) -> int:
 
 @inlined
 def _maximum(scores: Floats32) -> Any:
-    """Find the largest entry; none that is a number if the first one is not."""
+    """Return the largest entry; NaN if the first entry is NaN."""
     arms, top = scores.size, scores[0]
     if arms >= LANES:
         most = lanes(top)
@@ -220,7 +220,7 @@ def _maximum(scores: Floats32) -> Any:
 
 @allocation_free
 def _where(scores: Floats32, value: Any, start: int, end: int) -> int:
-    """Find the first of the arms ``start`` … ``end`` - 1 with this score; -1 if none has it."""
+    """Return the first of the arms ``start`` … ``end`` - 1 with this score, or -1."""
     while start + LANES <= end and not among(value, load(scores, start)):
         start += LANES
     for arm in range(start, end):
@@ -235,7 +235,7 @@ class Models(NamedTuple):
     inverse: Floats  # (rows, d, d) of λI + S
     theta: Floats  # (rows, d)
     log_det: Floats  # (rows,) ln det(λI + S)
-    records: Floats  # (rows,) how many are behind it
+    records: Floats  # (rows,) number of records
 
 
 class Scoring(NamedTuple):
@@ -248,7 +248,7 @@ class Scoring(NamedTuple):
 
 
 def new_scoring(dimension: int, arms: int) -> Scoring:
-    """Make buffers."""
+    """Make scoring buffers for contexts of this length and so many arms."""
     return Scoring(
         theta=np.zeros((1, dimension), np.float32),
         width=np.zeros((1, dimension, dimension), np.float32),
@@ -279,7 +279,7 @@ def choose_arm(
 
 @allocation_free
 def update(models: Models, row: int, context: Floats, reward: float, gain: Floats) -> None:
-    """Add one record to the model in a row. ``gain`` (d,) is a buffer that is overwritten."""
+    """Add one record to the model in a row. ``gain`` (d,) is an overwritten buffer."""
     residual = reward
     for i in range(context.size):
         residual -= models.theta[row, i] * context[i]
@@ -289,8 +289,8 @@ def update(models: Models, row: int, context: Floats, reward: float, gain: Float
     models.records[row] += 1.0
 
 
-#: W has 24 bits. What a parameter has left beside those before it, as a share of its variance,
-#: may be rounding if it is less than this; it is then drawn with those before it.
+#: Least conditional variance of a parameter, as a share of its variance: W has 24 bits, so a
+#: smaller rest may be rounding. Such a parameter is then drawn with the parameters before it.
 _LEAST_SHARE = 1e-6
 
 
@@ -304,7 +304,7 @@ class DrawBuffers(NamedTuple):
 
 
 def draw_size(models: int, dimension: int) -> int:
-    """Count the standard normals that a decision takes."""
+    """Return the number of standard normals for a decision."""
     return dimension if models == 1 else models
 
 

@@ -1,18 +1,18 @@
-"""Partial pooling: how far the records of others count for one agent, by its own records.
+"""Partial pooling: the weight of others' records for one agent, by its own records.
 
-Agents may differ: the parameter of an agent is θ + δ with δ ~ N(0, τ² I) around the θ that all
-share. Others' records tell of θ. A sum of them is read direction by direction, as z and g (see
+Agents may differ: the parameter of an agent is θ + δ with δ ~ N(0, τ² I) around the common θ.
+Others' records inform about θ. Their sum is read direction by direction, as z and g (see
 :mod:`fedbandits.learners.kernels.released_sum`). So before its own records an agent knows its
 parameter, along a direction, by a mean of z / (λ + g) and a precision of
 
     p = 1 / (1 / (λ + g) + τ² / v),
 
 in units of a record, v being the variance of a reward and λ the ridge parameter of θ. τ = 0 pools
-all records. The largest τ has p = λ₀, the ridge parameter of an agent alone: it knows a mean, and
-nothing else. One hypothesis more is LinUCB alone: p = λ₀ around 0.
+all records. The largest τ has p = λ₀, the ridge parameter of an agent alone: the agent knows a
+mean, and nothing else. The last hypothesis is LinUCB alone: p = λ₀ around 0.
 
-How likely each hypothesis is, own records say. With the own Gram matrix G and moment u, the prior
-precision P and the prior mean μ, the log evidence is, up to a constant,
+Own records determine the likelihood of each hypothesis. With the own Gram matrix G and moment u,
+the prior precision P and the prior mean μ, the log evidence is, up to a constant,
 
     ½ [(Pμ + u)ᵀ (P + G)⁻¹ (Pμ + u) - μᵀPμ] / v - ½ [ln det(P + G) - ln det P],
 
@@ -21,7 +21,7 @@ summed over the models of an agent. This is the hierarchical linear model with k
 variances: an unlikely τ costs little then. With P + G = LLᵀ the deviation of x is ‖L⁻¹x‖. The
 averaged factor W = Σ w L⁻ᵀ gives a matrix WWᵀ, by which x has at most the averaged deviation.
 
-It is post-processing of the released sum by own records, needs no message, and spends no ε.
+Pooling is post-processing of the released sum by own records, needs no message, and spends no ε.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from fedbandits._compile import allocation_free, compiled, fma
 from fedbandits._typing import Floats
 from fedbandits.learners.kernels.ridge import unpack
 
-#: τ, over the deviation √(v/λ₀) of an agent's parameter that nothing is known of. Then follow the
-#: two hypotheses of precision λ₀: around the mean of others, and around 0.
+#: τ, over the prior deviation √(v/λ₀) of an agent's parameter. Two hypotheses of precision λ₀
+#: follow: around the mean of others, and around 0.
 _SPREADS = np.array([0.0, 0.1, 0.3, 0.7])
 #: Count of the hypotheses.
 HYPOTHESES = _SPREADS.size + 2
 #: Ridge parameters of a θ that all arms share, over λ₀.
 _RIDGES = np.array([1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
-#: How likely λ₀ is before there is evidence, over each of the others.
+#: Prior weight of λ₀, relative to each of the other ridge parameters.
 _ALONE = 4.0
-#: A product of determinants' factors, each at least 1, that is still far from overflow.
+#: Bound on a product of determinants' factors, each at least 1, far from overflow.
 _MUCH = 1e100
 
 
@@ -72,7 +72,7 @@ def prior_of(
     Parameters
     ----------
     hypothesis
-        Its number.
+        Number of the hypothesis.
     precisions, moments : (d,) float64
         g and z of others' records, by direction.
     common : (d,) float64
@@ -95,18 +95,18 @@ def prior_of(
 def common_ridge(
     precisions: Floats, moments: Floats, alone: float, variance: float, shared: bool, common: Floats
 ) -> None:
-    """Write λ of the common θ by direction, (d,): by the evidence of others' records.
+    """Write λ of the common θ by direction, (d,), from the evidence of others' records.
 
-    z has a variance of v (g + g²/λ) where θ has v/λ. λ is the most likely of a few values, of which
-    λ₀ is likelier than others before z is seen: where noise hides all that others know, an agent
-    must do as it does alone. The direction with the most records keeps λ₀: contexts have a mean,
-    and θ along it is as large as rewards are. Where every arm has a model of its own, all
-    directions keep λ₀: there the evidence of one model is weak.
+    z has a variance of v (g + g²/λ) where θ has v/λ. λ is the most likely of a few values, with a
+    higher prior for λ₀: where noise hides all knowledge of others, an agent must act as it does
+    alone. The direction with the most records keeps λ₀: contexts have a mean, and θ along this mean
+    is as large as rewards are. Where every arm has a model of its own, all directions keep λ₀,
+    because the evidence of one model is weak.
 
     Parameters
     ----------
     precisions, moments : (d,) float64
-        g and z of others' records, by direction, the one with the most records last.
+        g and z of others' records, by direction, with the direction of most records last.
     alone, variance
         λ₀, and v.
     shared
@@ -134,9 +134,9 @@ def common_ridge(
 
 @compiled
 def normalised(logs: Floats) -> Floats:
-    """Return weights whose logarithms differ as ``logs`` do, and whose sum is 1.
+    """Return weights with the sum 1, whose logarithms differ as ``logs`` do.
 
-    If all are -inf, the last one has all weight: own numbers that are too large for evidence are
+    If all are -inf, the last weight is 1: own numbers that are too large for evidence count as
     those of an agent alone.
     """
     most = logs.max()
@@ -203,7 +203,7 @@ def posterior_under(
         P + G is not positive definite.
     """
     d, surprise, volume, growth = prior.size, 0.0, 0.0, 1.0
-    solved = estimate  # until it receives the estimate
+    solved = estimate  # a buffer until it receives the estimate
     for i in range(d):
         solved[i] = fma(prior[i], mean[i], moment[i])
         surprise = fma(-prior[i] * mean[i], mean[i], surprise)
@@ -226,7 +226,7 @@ def posterior_under(
             volume += math.log(growth)
             growth = 1.0
     _invert_lower(lower, factor)
-    for i in range(d):  # entries from i on are still those that were solved
+    for i in range(d):  # entries from i on still hold solved numbers
         estimate[i] *= factor[i, i]
         for j in range(i + 1, d):
             estimate[i] = fma(factor[i, j], solved[j], estimate[i])
@@ -249,7 +249,7 @@ def _invert_lower(lower: Floats, factor: Floats) -> None:
 def precision_beyond(weights: Floats, priors: Floats, alone: float) -> float:
     """Return the precision that others' records add to an agent alone, over all directions.
 
-    The precision is the one whose deviation is the mean of those of all hypotheses, of ``priors``
+    The averaged precision belongs to the mean deviation over all hypotheses, of ``priors``
     (hypotheses, d). Along a direction it is at least ``alone``.
     """
     total = 0.0
@@ -278,7 +278,7 @@ def average(
             averaged[i] = fma(weights[k], estimates[k, i], averaged[i])
             for j in range(i, d):
                 factor[i, j] = fma(weights[k], factors[k, i, j], factor[i, j])
-    turned = np.zeros((d, d))  # a column of the factor a row
+    turned = np.zeros((d, d))  # each row is a column of the factor
     for i in range(d):
         estimate[i] = 0.0
         for j in range(d):

@@ -1,8 +1,8 @@
 """Purchases of most revenue with average quality at least α (Deva, Abhishek & Gujar 2021).
 
 One unit of producer i earns its *revenue* rᵢ and adds its *surplus* dᵢ = qᵢ - α. Of at most kᵢ
-units each, choose the whole numbers l that make Σ l r largest while Σ l d ≥ b; the *reserve* b is
-0 where qualities are known, more where a purchase is to be on the safe side. Producers fall into
+units each, choose whole numbers l with the largest Σ l r while Σ l d ≥ b; the *reserve* b is 0 for
+known qualities, and larger for a purchase on the safe side. Producers fall into
 
 * S1, d ≥ 0 and r ≥ 0: bought whole, they leave a surplus;
 * S2, d < 0 and r > 0: bought while the surplus lasts, the most revenue for it first;
@@ -10,17 +10,17 @@ units each, choose the whole numbers l that make Σ l r largest while Σ l d ≥
 * the rest: never bought.
 
 Buy all of S1 and S3, call the surplus less b the room, and let "a step" of S2 be buying a unit, of
-S3 be *not* buying one: every step gains |r| and costs |d|, and what remains is a bounded knapsack
-with the steps as its items. That is how both oracles see it. Without room nothing is feasible, and
+S3 be *not* buying a unit: every step gains |r| and costs |d|. The remaining problem is a bounded
+knapsack with the steps as its items, for both oracles. Without room nothing is feasible, and
 nothing is bought.
 
 The exact oracle finds the best purchase by dynamic programming over a growing core of the knapsack.
 Deva, Abhishek & Gujar's DPSS tries all subsets of S2 and S3. Here the same recursion keeps only
-what can still win (Pisinger 1997, "A minimal algorithm for the 0-1 knapsack problem"): steps stand
-in the order of their gain, the first ones that fit are taken, and then, alternately, the next step
-may be added and the last one taken back. A *state* is a cost and a gain that can be reached so;
-one that costs no less and gains no more than another is dropped, and so is one that even the best
-remaining ratio cannot lift above the best purchase found.
+states that can still win (Pisinger 1997, "A minimal algorithm for the 0-1 knapsack problem"): steps
+are in the order of their gain, the first fitting steps are taken, and then, alternately, the next
+step may be added and the last step taken back. A *state* is a reachable cost and gain. A state is
+dropped if another state costs no more and gains no less, or if even the best remaining ratio cannot
+lift it above the best purchase so far.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 
-#: The average quality of a purchase may lie this far below α: room for rounding, no more.
+#: Largest distance of a purchase's average quality below α: room for rounding.
 TOLERANCE = 1e-9
 
 #: Integer codes of the oracles, for compiled code.
@@ -48,7 +48,7 @@ def total(per_unit: Floats, purchase: Ints) -> float:
 
 @compiled
 def meets_constraint(surplus: Floats, purchase: Ints) -> bool:
-    """Tell whether the average quality of a purchase reaches α; buying nothing does."""
+    """Tell whether the average quality of a purchase reaches α; an empty purchase does."""
     units, value = 0, 0.0
     for i in range(purchase.size):
         units += purchase[i]
@@ -62,8 +62,8 @@ def sort_steps(
 ) -> tuple[int, float]:
     """List the producers of S2 and S3, the most gain a unit of surplus first; ties by number.
 
-    The arguments are those of :func:`buy_greedily`: ``order`` and ``ratio`` receive the producers
-    listed, and their |r / d|. Returns how many there are, and the surplus of all of S1 and S3.
+    The arguments are those of :func:`buy_greedily`: ``order`` and ``ratio`` receive the listed
+    producers and their |r / d|. Returns their number, and the surplus of all of S1 and S3.
     """
     count, most = 0, 0.0
     for i in range(revenue.size):
@@ -100,13 +100,13 @@ def buy_greedily(
     revenue: Floats, surplus: Floats, capacity: Ints, reserve: float, order: Ints, ratio: Floats,
     purchase: Ints,
 ) -> None:  # fmt: skip
-    """Buy by greedy SSA with capacities: steps in order of gain, the last one cut to whole units.
+    """Buy by greedy SSA with capacities: steps in order of gain, the last cut to whole units.
 
-    Cutting rounds S2 down and S3 up, so that the constraint still holds. It is the optimum of the
-    knapsack's linear relaxation, less part of one unit.
+    Cutting rounds S2 down and S3 up, so that the constraint still holds. The purchase is the
+    optimum of the knapsack's linear relaxation, less part of one unit.
 
-    All arrays are (m,), an entry a producer: r and d of a unit, and k. ``reserve`` is b ≥ 0, in
-    units of surplus. ``order`` and ``ratio`` are buffers; ``purchase`` receives l.
+    All arrays are (m,), an entry for each producer: r and d of a unit, and k. ``reserve`` is b ≥ 0,
+    in units of surplus. ``order`` and ``ratio`` are buffers; ``purchase`` receives l.
     """
     buy_before_steps(revenue, surplus, capacity, purchase)
     count, most = sort_steps(revenue, surplus, capacity, order, ratio)
@@ -135,13 +135,13 @@ def is_empty(purchase: Ints) -> bool:
     return bought == 0
 
 
-#: Most chunks that one capacity is split into: powers of two, and what is left.
+#: Largest number of chunks of a capacity: powers of two, and the rest.
 _CHUNKS = 64
 
 
 @compiled
 def _split(capacity: Ints, order: Ints, count: int) -> tuple[Ints, Ints]:
-    """Split every producer's steps into chunks of 1, 2, 4, …: any number is a sum of some."""
+    """Split every producer's steps into chunks of 1, 2, 4, …: every number is a sum of chunks."""
     producers = np.empty(count * _CHUNKS, np.int64)
     sizes = np.empty(count * _CHUNKS, np.int64)
     filled = 0
@@ -159,10 +159,11 @@ def _split(capacity: Ints, order: Ints, count: int) -> tuple[Ints, Ints]:
 def _merge(
     costs: Floats, gains: Floats, trails: Ints, cost: float, gain: float, trail: Ints
 ) -> tuple[Floats, Floats, Ints]:
-    """Merge all states with and without one more move, cheapest first, dominated ones dropped.
+    """Merge all states with and without a further move, in order of cost, without dominated states.
 
-    ``costs`` and ``gains`` of the states so far are (s,) and both rise. ``trails`` (s,) says where
-    in ``trail`` each state's last move is noted; ``trail`` (s,) where it is if it makes this one.
+    ``costs`` and ``gains`` of the states so far are (s,) and both rise. ``trails`` (s,) are the
+    places of the states' last moves in the linked list; ``trail`` (s,) are the places of the new
+    move.
     """
     size = costs.size
     new_costs, new_gains = np.empty(2 * size), np.empty(2 * size)
@@ -177,7 +178,7 @@ def _merge(
             move += 1
         if next_gain > best:
             if filled > 0 and new_costs[filled - 1] == next_cost:
-                filled -= 1  # as cheap, and worth less
+                filled -= 1  # equal cost, and less gain
             new_costs[filled], new_gains[filled], new_trails[filled] = (
                 next_cost,
                 next_gain,
@@ -192,7 +193,7 @@ def _merge(
 def _promising(
     costs: Floats, gains: Floats, room: float, best: float, up: float, down: float
 ) -> Ints:
-    """Keep states that can still beat ``best``; ``up`` and ``down`` are the ratios that remain."""
+    """Return states that can still beat ``best``; ``up`` and ``down`` are remaining ratios."""
     kept, filled = np.empty(costs.size, np.int64), 0
     for s in range(costs.size):
         rest = room - costs[s]
@@ -205,10 +206,10 @@ def _promising(
 
 @compiled
 def _choose_chunks(costs: Floats, gains: Floats, room: float) -> tuple[Ints, int]:
-    """Choose the chunks that gain most within ``room``, the cost that they may have together.
+    """Choose the chunks with the most gain within ``room``, the bound on their total cost.
 
-    ``costs`` and ``gains`` are (c,), all positive, most gain for its cost first. Returns ``moves``
-    and ``first``: the chunks before ``first`` are chosen, and those in ``moves`` turned around.
+    ``costs`` and ``gains`` are (c,), all positive, in order of gain by cost. Returns ``moves`` and
+    ``first``: the chunks before ``first`` are chosen, and the chunks in ``moves`` are switched.
     """
     first, cost, gain = 0, 0.0, 0.0
     while first < costs.size and cost + costs[first] <= room:
@@ -243,7 +244,7 @@ def _choose_chunks(costs: Floats, gains: Floats, room: float) -> tuple[Ints, int
             state_costs, state_gains, trails = _merge(
                 state_costs, state_gains, trails, costs[chunk], gains[chunk], trail
             )
-        else:  # the cheaper states come first: those that make the move
+        else:  # states with the move are cheaper, so they come first
             state_costs, state_gains, trails = _merge(
                 state_costs - costs[chunk], state_gains - gains[chunk], trail,
                 costs[chunk], gains[chunk], trails,
@@ -264,7 +265,7 @@ def buy_exactly(
     revenue: Floats, surplus: Floats, capacity: Ints, reserve: float, order: Ints, ratio: Floats,
     purchase: Ints,
 ) -> None:  # fmt: skip
-    """Return the purchase with the most revenue; arguments as of :func:`.buy_greedily`."""
+    """Buy the purchase with the most revenue; arguments as of :func:`.buy_greedily`."""
     buy_before_steps(revenue, surplus, capacity, purchase)
     count, most = sort_steps(revenue, surplus, capacity, order, ratio)
     room = most - reserve
@@ -287,7 +288,7 @@ def buy(
     oracle: int, revenue: Floats, surplus: Floats, capacity: Ints, reserve: float, order: Ints,
     ratio: Floats, purchase: Ints,
 ) -> None:  # fmt: skip
-    """Ask one of the oracles, by its code."""
+    """Buy by the oracle with this code."""
     if oracle == EXACT:
         buy_exactly(revenue, surplus, capacity, reserve, order, ratio, purchase)
     else:

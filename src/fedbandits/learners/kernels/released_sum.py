@@ -9,21 +9,21 @@ of a bulk apart, and moves an eigenvalue far from all others little. So each is 
 r = s - 2ν² Σ 1 / (s - s′), summed over the other eigenvalues s′, is the best guess with the
 eigenvectors of Ṽ (Bun, Allez, Bouchaud & Potters 2016, "Rotational invariant estimator for general
 noisy matrices"). The sum is smoothed over ν. Then the guesses are put in order, made positive with
-the same trace, and drawn to their mean until they vary no more than V is known to vary: by what
-Σ (s - s̄)² has beyond the (d² + d - 2) ν² of noise alone. Noise alone can make an eigenvalue of
-2ν√d. So the guesses for eigenvalues below that edge are replaced by their mean. R is a guess of V
-from Ṽ, not the other way round. So a regression on R is not drawn towards zero, as one on Ṽ would
-be (Berkson 1950, "Are there two regressions?").
+the same trace, and drawn to their mean until they vary no more than V: as much as Σ (s - s̄)²
+exceeds the (d² + d - 2) ν² of noise alone. Noise alone can make an eigenvalue of 2ν√d. So the
+guesses for eigenvalues below that edge are replaced by their mean. R is a guess of V from Ṽ, not
+the other way round. So a regression on R is not drawn towards zero, as a regression on Ṽ would be
+(Berkson 1950, "Are there two regressions?").
 
-*Noise.* Along a direction with the guess r, ũ is rθ and noise: of rewards, of n, and of the part of
-V that the guess misses. Its variance is σ² (r + κ) with κ = (τ² + m² ‖θ‖²) / σ². The guess misses
-an entry of V between two directions by a variance of ν² (r - r′) / (s - s′), and one on the
-diagonal by 2ν² dr/ds (Tweedie's formula; Efron 2011). m² is their mean along the direction. Below
-the edge all of V may be missed: m² = ν² (1 + 1/d) + r² / d.
+*Noise.* Along a direction with the guess r, ũ is rθ and noise: of rewards, of n, and of the error
+of the guess of V. Its variance is σ² (r + κ) with κ = (τ² + m² ‖θ‖²) / σ². The error of an entry of
+V between two directions has a variance of ν² (r - r′) / (s - s′), and of an entry on the diagonal
+2ν² dr/ds (Tweedie's formula; Efron 2011). m² is their mean along the direction. Below the edge all
+of V may be missed: m² = ν² (1 + 1/d) + r² / d.
 
-*Precision.* So the sum tells as much of θ along the direction as g = r² / (r + κ) records in clear
-would, whose sum of x y is z = rũ / (r + κ). Where r is far below κ, that is next to nothing. Where
-there is no noise, g = s and z = ũ: all that the records themselves tell.
+*Precision.* So the sum informs about θ along the direction as much as g = r² / (r + κ) records in
+clear, whose sum of x y is z = rũ / (r + κ). Where r is far below κ, g is close to 0. Without noise,
+g = s and z = ũ: the information of the records themselves.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from fedbandits.learners.kernels.ridge import unpack
 
 
 class Reading(NamedTuple):
-    """Variances that a released sum is read by."""
+    """Variances for reading a released sum."""
 
     gram: float  # ν²: of an entry of N, off the diagonal; 0 in clear
     moment: float  # τ²: of an entry of n; 0 in clear
@@ -50,7 +50,7 @@ class Reading(NamedTuple):
 
 @compiled
 def learn_from_sum(statistic: Floats, reading: Reading, gram: Floats, moment: Floats) -> None:
-    """Write what a released sum tells, as Gram matrix (d, d) and moment (d,) of records in clear.
+    """Write a released sum's information as that of records in clear: ``gram`` and ``moment``.
 
     ``statistic`` begins with the packed sum; see the module.
     """
@@ -79,7 +79,7 @@ def learn_from_sum(statistic: Floats, reading: Reading, gram: Floats, moment: Fl
 def find_directions(statistics: Floats, values: Floats, directions: Floats) -> None:
     """Find the eigenvalues and eigenvectors of noisy Gram matrices, many at a time.
 
-    The result for one sum does not depend on the sums beside it.
+    The result for one sum does not depend on the other sums.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def find_directions(statistics: Floats, values: Floats, directions: Floats) -> N
     values : (n, d) float64
         Receives the eigenvalues, ascending.
     directions : (n, d, d) float64
-        Receives the eigenvectors, one a row.
+        Receives the eigenvectors, one in each row.
     """
     d = values.shape[1]
     grams = np.empty(directions.shape)
@@ -127,11 +127,12 @@ def read_sum(
     Parameters
     ----------
     statistic
-        It begins with the packed sum.
+        Array that begins with the packed sum.
     reading
         Variances of its noise, and of rewards.
     values, directions
-        Eigenvalues (d,), ascending, and eigenvectors (d, d), one a row, of its Gram matrix; see
+        Eigenvalues (d,), ascending, and eigenvectors (d, d), one in each row, of its Gram matrix;
+        see
         :func:`find_directions`.
     precisions, moments : (d,) float64
         Receive g and z of each direction; see the module.
@@ -155,7 +156,7 @@ def read_sum(
 
 @compiled
 def guess_spectrum(values: Floats, noise: float, guesses: Floats, missed: Floats) -> None:
-    """Write a guess of the eigenvalues of V, and the variance m² that each guess misses.
+    """Write a guess of the eigenvalues of V, and the variance m² of each guess's error.
 
     Parameters
     ----------
@@ -173,12 +174,12 @@ def guess_spectrum(values: Floats, noise: float, guesses: Floats, missed: Floats
     if not 0.0 < total < np.inf:
         return
     for i in range(d):
-        driven = 0.0  # apart, by noise
+        repulsion = 0.0  # repulsion by noise
         for j in range(d):
             gap = values[i] - values[j]
             if gap != 0.0:
-                driven += gap / (gap * gap + noise)
-        guesses[i] = values[i] - 2.0 * noise * driven
+                repulsion += gap / (gap * gap + noise)
+        guesses[i] = values[i] - 2.0 * noise * repulsion
     _put_in_order(guesses)
     _make_positive(guesses, total)
     _limit_spread(values, noise, guesses)
@@ -193,7 +194,7 @@ def guess_spectrum(values: Floats, noise: float, guesses: Floats, missed: Floats
 
 @allocation_free
 def _merge_hidden(values: Floats, noise: float, guesses: Floats, missed: Floats) -> None:
-    """Replace guesses for eigenvalues that noise alone could have made by their mean."""
+    """Replace guesses for eigenvalues that may be noise alone by their mean."""
     d, hidden, total = values.size, 0, 0.0
     edge = 2.0 * math.sqrt(noise * d)
     for i in range(d):
@@ -207,7 +208,7 @@ def _merge_hidden(values: Floats, noise: float, guesses: Floats, missed: Floats)
 
 @allocation_free
 def _limit_spread(values: Floats, noise: float, guesses: Floats) -> None:
-    """Draw guesses towards their mean until they vary no more than V is known to vary."""
+    """Draw guesses towards their mean until they vary no more than V."""
     d = values.size
     mean, spread, guessed = 0.0, 0.0, 0.0
     for i in range(d):
@@ -217,7 +218,7 @@ def _limit_spread(values: Floats, noise: float, guesses: Floats) -> None:
         guessed += (guesses[i] - mean) ** 2
     if d < 2 or guessed <= 0.0 or not max(spread, guessed) < np.inf:
         return
-    allowed = max(spread - (d * (d + 1) - 2.0) * noise, 0.0)  # without that of noise alone
+    allowed = max(spread - (d * (d + 1) - 2.0) * noise, 0.0)  # without the variation of noise alone
     share = min(math.sqrt(allowed / guessed), 1.0)
     for i in range(d):
         guesses[i] = mean + share * (guesses[i] - mean)
@@ -234,7 +235,7 @@ def _slope(values: Floats, guesses: Floats, i: int, j: int) -> float:
 
 @allocation_free
 def _derivative(values: Floats, guesses: Floats, i: int) -> float:
-    """Return dr/ds: the mean slope towards both neighbours, or towards the only one."""
+    """Return dr/ds: the mean slope towards both neighbours, or towards the only neighbour."""
     last = values.size - 1
     if last == 0:
         return 1.0
@@ -248,9 +249,9 @@ def _derivative(values: Floats, guesses: Floats, i: int) -> float:
 
 @compiled
 def _put_in_order(numbers: Floats) -> None:
-    """Make numbers ascend: those that do not are replaced by their mean.
+    """Make numbers ascend: runs that descend are replaced by their mean.
 
-    These are the closest ascending numbers (pool adjacent violators; Ayer et al. 1955).
+    The result is the closest ascending sequence (pool adjacent violators; Ayer et al. 1955).
     """
     d = numbers.size
     means, counts, blocks = np.zeros(d), np.zeros(d, np.int64), 0
@@ -272,9 +273,9 @@ def _put_in_order(numbers: Floats) -> None:
 
 @allocation_free
 def _make_positive(numbers: Floats, total: float) -> None:
-    """Take the same from ascending numbers, to 0 at least, so that their sum is ``total``.
+    """Lower ascending numbers by a constant, to 0 at least, so that their sum is ``total``.
 
-    These are the closest numbers on a simplex (Held, Wolfe & Crowder 1974).
+    The result is the closest point of a simplex (Held, Wolfe & Crowder 1974).
     """
     d, above, cut = numbers.size, 0.0, 0.0
     for k in range(1, d + 1):
@@ -286,9 +287,9 @@ def _make_positive(numbers: Floats, total: float) -> None:
         numbers[i] = max(numbers[i] - cut, 0.0)
 
 
-#: Eigenvalues whose relative difference is less count as equal.
+#: Relative difference below which eigenvalues count as equal.
 _SAME = 1e-9
-#: Rewards are taken for as noisy as they can be until so many records say more.
+#: Number of records after which an estimate of the variance counts as much as the bound.
 _PRIOR_RECORDS = 10.0
 #: The least variance of rewards, as a share of the bound on it.
 _LEAST_SHARE = 0.01
@@ -300,8 +301,8 @@ def posterior_variance(residuals: Floats, m: int, bound: float) -> float:
 
     ``residuals`` (models, 4) begin with the number of each model's records, and the sum of their
     squared residuals, each with one degree of freedom; ``m`` is the model. ``bound`` is a bound on
-    the variance, σ². It counts as ``_PRIOR_RECORDS`` of them would, and is never exceeded.
+    the variance, σ². It counts as much as ``_PRIOR_RECORDS`` records, and is never exceeded.
     """
-    told = max(residuals[m, 1], 0.0) + _PRIOR_RECORDS * bound
-    found = told / (residuals[m, 0] + _PRIOR_RECORDS)
-    return float(min(max(found, _LEAST_SHARE * bound), bound))
+    total = max(residuals[m, 1], 0.0) + _PRIOR_RECORDS * bound
+    estimate = total / (residuals[m, 0] + _PRIOR_RECORDS)
+    return float(min(max(estimate, _LEAST_SHARE * bound), bound))

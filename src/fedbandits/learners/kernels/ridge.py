@@ -1,12 +1,12 @@
-"""Ridge-regression statistics, kept packed, and the estimates made from them.
+"""Packed ridge-regression statistics, and the estimates made from them.
 
-The statistic of a set of records (x, y) is Σ x xᵀ and Σ x y. It is held as one vector of
-``d (d + 3) / 2`` numbers: the upper triangle of the Gram matrix row by row, then Σ x y. That
-vector is what accumulates, what receives noise and what travels.
+The statistic of a set of records (x, y) is Σ x xᵀ and Σ x y. It is one vector of ``d (d + 3) / 2``
+numbers: the upper triangle of the Gram matrix row by row, then Σ x y. This vector accumulates,
+receives noise and travels.
 
-Below are assignments to arrays as plain loops, such as :func:`fill`. In compiled code
-``a[i] = b[i]`` on rows, or ``a += b``, brings in checks of shapes and the texts of their errors,
-which take seconds to compile. These loops take hundredths, and run as fast.
+Assignments to arrays are plain loops here, such as :func:`fill`. In compiled code ``a[i] = b[i]``
+on rows, or ``a += b``, brings in checks of shapes and the texts of their errors, which take seconds
+to compile. These loops take hundredths, and run as fast.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def add_record(
     """Add one record to a model's packed statistic, (models, d (d + 3) / 2), in place.
 
     Every product is rounded to a grid first, so that sums are exact. ``rounding`` is the grid's
-    constant, see :func:`fedbandits.privacy.rounding.rounding_constant`; 0 rounds to nothing coarser
-    than float64.
+    constant, see :func:`fedbandits.privacy.rounding.rounding_constant`; with 0 the grid is that of
+    float64.
     """
     position = 0
     for i in range(context.size):
@@ -58,7 +58,7 @@ class Record(NamedTuple):
 
     context: Floats  # (d,): x
     reward: float  # y
-    model: int = 0  # the parameter vector that it tells of, where arms have one each
+    model: int = 0  # the parameter vector of the chosen arm, where arms have one each
 
 
 @allocation_free
@@ -79,8 +79,8 @@ def unpack(statistic: Floats, gram: Floats, moment: Floats) -> None:
 def apply_symmetric(matrices: Floats, model: int, vector: Floats, out: Floats) -> None:
     """Write ``matrices[model] @ vector`` into ``out`` for symmetric matrices, row by row.
 
-    Adding up rows instead of taking dot products leaves no sum that runs along the inner loop, so
-    it vectorises without reordering additions. Four rows at a time, ``out`` is read and written a
+    Adding up rows instead of taking dot products leaves no sum along the inner loop, so the loop
+    vectorises without reordering additions. With four rows at a time, ``out`` is read and written a
     quarter as often.
     """
     dimension = vector.size
@@ -148,9 +148,9 @@ def add_to_diagonal(
 def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
     """Compute D Lᵀ of shift·I + G into the upper triangle of ``factor``, (d, d).
 
-    Rows are subtracted from rows below them, so the inner loop has no sum that runs along it.
-    ``statistic`` begins with the packed G; what may follow is not looked at.
-    Returns ln det(shift·I + G), or NaN if the matrix is not positive definite.
+    Rows are subtracted from rows below them, so the inner loop has no sum along it. ``statistic``
+    begins with the packed G; further entries are not read. Returns ln det(shift·I + G), or NaN if
+    the matrix is not positive definite.
     """
     dimension, log_det, place = factor.shape[0], 0.0, 0
     for i in range(dimension):
@@ -175,8 +175,8 @@ def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
 def are_records(sums: Floats, shift: float, dimension: int) -> bool:
     """Tell whether sums can be of records: their Gram matrices are positive, up to a shift.
 
-    ``sums`` are (models, d (d + 3) / 2), noise included. ``shift`` is how far below 0 noise and
-    rounding can move an eigenvalue.
+    ``sums`` are (models, d (d + 3) / 2), noise included. ``shift`` is the largest distance below 0
+    to which noise and rounding can move an eigenvalue.
     """
     factor, positive = np.empty((dimension, dimension)), True
     for m in range(sums.shape[0]):
@@ -190,9 +190,9 @@ def invert_statistic(
 ) -> float:
     """Compute (λI + G)⁻¹ and the ridge estimate, from a packed statistic and a ``shift`` λ.
 
-    ``statistic`` begins with the packed G, then Σ x y; what may follow is not looked at. ``work``
-    (≥ 1, d) is overwritten. ``inverse`` (d, d) and ``theta`` (d,) receive the result; they are
-    undefined if there is none. Returns ln det(λI + G), or NaN if that is not positive definite.
+    ``statistic`` begins with the packed G, then Σ x y; further entries are not read. ``work`` (≥ 1,
+    d) is overwritten. ``inverse`` (d, d) and ``theta`` (d,) receive the result. Returns ln det(λI +
+    G), or NaN, with undefined results, if λI + G is not positive definite.
     """
     dimension, first = theta.size, 0
     for i in range(dimension):
@@ -214,9 +214,10 @@ def invert_statistic(
 
 @allocation_free
 def invert_in_place(matrix: Floats, row: Floats) -> float:
-    """Turn a symmetric matrix into its inverse, exactly symmetric; undefined if there is none.
+    """Turn a symmetric matrix into its inverse, exactly symmetric.
 
-    ``row`` (d,) is a buffer. Returns ln det of the matrix, or NaN if it is not positive definite.
+    ``row`` (d,) is a buffer. Returns ln det of the matrix, or NaN, with an undefined result, if the
+    matrix is not positive definite.
     """
     dimension, log_det = row.size, 0.0
     for k in range(dimension):
@@ -235,7 +236,7 @@ def invert_in_place(matrix: Floats, row: Floats) -> float:
 
 @allocation_free
 def _sweep(matrix: Floats, k: int, row: Floats) -> None:
-    """Sweep a symmetric matrix on its k-th pivot; on all of them: minus its inverse.
+    """Sweep a symmetric matrix on its k-th pivot; sweeps on all pivots give minus its inverse.
 
     See Goodnight 1979, *A tutorial on the SWEEP operator*. ``row`` (d,) is overwritten.
     """
@@ -283,7 +284,7 @@ def fill(values: Floats, value: float) -> None:
 
 @allocation_free
 def add_to(total: Floats, values: Floats) -> None:
-    """Add a vector to another one of its length."""
+    """Add a vector to another vector of its length."""
     for i in range(total.size):
         total[i] += values[i]
 
@@ -317,7 +318,7 @@ def copy_square(squares: Floats, m: int, out: Floats) -> None:
 
 @allocation_free
 def put_square(square: Floats, squares: Floats, m: int) -> None:
-    """Make the ``m``-th matrix of (models, d, d) a copy of another one."""
+    """Make the ``m``-th matrix of (models, d, d) a copy of another matrix."""
     for i in range(square.shape[0]):
         for j in range(square.shape[1]):
             squares[m, i, j] = square[i, j]
@@ -333,8 +334,8 @@ def fill_diagonal(squares: Floats, m: int, value: float) -> None:
 
 @allocation_free
 def any_fault(faults: Ints) -> bool:
-    """Tell whether any row of (parties, 2) begins with anything but zero."""
-    found = False
+    """Tell whether any row of (parties, 2) begins with a number other than zero."""
+    faulty = False
     for row in range(faults.shape[0]):
-        found |= faults[row, 0] != 0
-    return found
+        faulty |= faults[row, 0] != 0
+    return faulty

@@ -1,8 +1,8 @@
-"""Index rules as compiled code meets them, without knowing their types.
+"""Index rules for compiled code, which does not know their types.
 
 Loops are given a :class:`Handle`: the addresses of three C functions, and the scores that one of
-them writes. So a new rule compiles its own code, and no loop anew. The C functions are made of what
-:func:`.index_rules.declare` was given, see :mod:`fedbandits.learners.open_rules`.
+them writes. So a new rule compiles its own code, and no loop anew. The C functions are made of the
+arguments of :func:`.index_rules.declare`, see :mod:`fedbandits.learners.open_rules`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from fedbandits.random import Key
 
 
 class Handle(NamedTuple):
-    """A rule and the arms that it scores, as compiled loops take it: of one type for all rules."""
+    """A rule and its arms for compiled loops: of one type for all rules."""
 
-    packed: int  # address of what the three functions work on
+    packed: int  # address of the argument of the three functions
     score: int  # address of int64 score(packed, iteration, step): writes the scores
     note: int  # address of int64 note(packed, iteration, chosen); 0 if the rule keeps nothing
     rate: int  # address of float64 rate(packed, step, arms, 0); 0 if the rule never explores
@@ -27,16 +27,16 @@ class Handle(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Knowledge of some arms, each of its own; a rule changes ``memory`` alone."""
+    """Records of some arms, each of its own; a rule changes ``memory`` alone."""
 
     pulls: Ints  # (arms,)
     rewards: Floats  # (arms,): their sums
-    memory: Floats  # (arms, 1): what the rule keeps beside these
+    memory: Floats  # (arms, 1): the rule's memory
     keys: Words64  # (arms, 2): of each arm's own draws
 
 
 class PackedRule(NamedTuple):
-    """All that the functions of a handle work on."""
+    """The argument of a handle's functions."""
 
     rule: Any
     records: Records
@@ -47,14 +47,14 @@ class PackedRule(NamedTuple):
 def score_arms(handle: Handle, iteration: int, step: int) -> None:
     """Score all arms, each from its own records, into the handle's array.
 
-    All in one call: called for each arm, a cheap score would cost twice as much.
+    One call scores all arms: a call for each arm would double the cost of a cheap score.
     """
     call_int(handle.score, handle.packed, iteration, step)
 
 
 @inlined
 def note_chosen(handle: Handle, iteration: int, chosen: int) -> None:
-    """Let all arms take note of which of them an iteration chose."""
+    """Update the memory of all arms after an iteration's choice."""
     if handle.note != 0:
         call_int(handle.note, handle.packed, iteration, chosen)
 
@@ -66,7 +66,7 @@ def explores(handle: Handle, step: int, arms: int, draw: float) -> bool:
 
 
 def scoring(score: Any) -> Callable[[Any], Any]:
-    """Return how the ``score`` of a handle is made of a rule's, for a ``CFunction``."""
+    """Return a maker of a handle's ``score`` from a rule's ``score``, for a ``CFunction``."""
 
     def make(read: Any) -> Any:
         def entry(address: Any, iteration: Any, step: Any) -> Any:
@@ -83,7 +83,7 @@ def scoring(score: Any) -> Callable[[Any], Any]:
 
 
 def noting(keep: Any) -> Callable[[Any], Any]:
-    """Return how the ``note`` of a handle is made of a rule's ``keep``, for a ``CFunction``."""
+    """Return a maker of a handle's ``note`` from a rule's ``keep``, for a ``CFunction``."""
 
     def make(read: Any) -> Any:
         def entry(address: Any, iteration: Any, chosen: Any) -> Any:
@@ -98,7 +98,7 @@ def noting(keep: Any) -> Callable[[Any], Any]:
 
 
 def exploring(explore: Any) -> Callable[[Any], Any]:
-    """Return how the ``rate`` of a handle is made of a rule's ``explore``, for a ``CFunction``."""
+    """Return a maker of a handle's ``rate`` from a rule's ``explore``, for a ``CFunction``."""
 
     def make(read: Any) -> Any:
         def entry(address: Any, step: Any, arms: Any, unused: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A durable privacy ledger: who may spend how much, what was spent, and what it was spent on."""
+"""A durable privacy ledger: budgets of parties, their charges, and the charged releases."""
 
 from __future__ import annotations
 

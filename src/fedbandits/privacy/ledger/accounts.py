@@ -1,4 +1,4 @@
-"""Accounts: who has one, on which terms it was opened, the times that are recorded, and charges.
+"""Accounts: their opening and terms, the recorded times, and charges.
 
 A charge reads the account, adds a row, and updates the account.
 """
@@ -45,11 +45,11 @@ from fedbandits.privacy.ledger.tables import (
     write_meta,
 )
 
-#: A budget may exceed a claim by as much as rounding, and margins for it, come to.
+#: Share by which a budget may exceed a claim, for rounding and its margins.
 _SLACK = 1e-3
-#: Room for going from μ to ε and back, and the least budget there can be.
+#: Room for converting μ to ε and back, and the least budget.
 _ROUND_TRIP, _LEAST = 1.0 + 2.0**-20, 1e-6
-#: The newest entry, and the latest time that was excused, for a SELECT.
+#: Subqueries for the time of the newest entry, and the latest excused time.
 NEWEST = sa.select(sa.func.max(ACCOUNTS.c.time)).scalar_subquery()
 EXCUSED = (
     sa.select(META.c.value).where(META.c.name == sa.literal_column("'excused'")).scalar_subquery()
@@ -62,7 +62,7 @@ def find(connection: Connection, party: str) -> Any:
 
 
 def require(connection: Connection, party: str) -> Any:
-    """Return a party's row; raises UnknownPartyError if it has no account."""
+    """Return a party's row; raises UnknownPartyError if the party has no account."""
     require_names(party=party)
     account = find(connection, party)
     if account is None:
@@ -73,11 +73,11 @@ def require(connection: Connection, party: str) -> Any:
 def whole_budget(claim: PrivacyClaim, place: int | None = None) -> float:
     """Return the budget ε of an account that can pay for a whole claim, at the claim's δ.
 
-    It is slightly larger than the ε of the ``claim``. The account converts ε to μ, and with exactly
-    the ε of the claim, rounding might refuse the last release. If δ is so large that it alone pays
-    for everything, the result is still above 0, because a budget cannot be 0.
+    The budget is slightly larger than the ε of the ``claim``. The account converts ε to μ, and with
+    exactly the ε of the claim, rounding might refuse the last release. If δ alone pays for
+    everything, the result is still above 0, because a budget cannot be 0.
 
-    ``place`` is the number of the party that pays, if each party has its own budget. By default the
+    ``place`` is the number of the paying party, if each party has its own budget. By default the
     largest budget is taken.
     """
     epsilon = claim.epsilon_contents
@@ -99,19 +99,19 @@ def open_account(
     epsilon, delta, mu = _budget(party, *budget)
     terms = (encode_claim(claim), epsilon, delta, mu)
     with named_errors():
-        found = find(connection, party)
-        if found is None:
+        account = find(connection, party)
+        if account is None:
             require_kept(party, claim, mu)
             opened = times.now(*connection.execute(sa.select(NEWEST, EXCUSED)).one())
             fixed = (party, *terms, opened)
             row = (*fixed, 0, "0", fixed[-1], genesis(federation, fixed))
             connection.execute(sa.insert(ACCOUNTS).values(row))
             return
-        same = claim.promises_as(decode_claim(found.claim, party))
-        if not same or (found.epsilon, found.delta) != (epsilon, delta):
+        same = claim.promises_as(decode_claim(account.claim, party))
+        if not same or (account.epsilon, account.delta) != (epsilon, delta):
             raise LedgerMismatchError(
                 f"party {party!r} has an account with another claim or budget "
-                f"(ε = {found.epsilon:g} at δ = {found.delta:g}): a budget cannot be changed"
+                f"(ε = {account.epsilon:g} at δ = {account.delta:g}): a budget cannot be changed"
             )
 
 
@@ -124,12 +124,12 @@ def _budget(party: str, epsilon: float, delta: float) -> tuple[float, float, flo
 
 
 def unknown(party: str) -> UnknownPartyError:
-    """Make the error for a party without an account."""
+    """Return the error for a party without an account."""
     return UnknownPartyError(f"party {party!r} has no account in this ledger: open one first")
 
 
 def require_kept(party: str, claim: PrivacyClaim, mu: float) -> None:
-    """Refuse, by ClaimError, a budget under which a claim could be broken."""
+    """Refuse, by ClaimError, a budget that allows more than the claim promises."""
     if not (claim.is_private and claim.delta > 0.0):
         return
     allowed = gaussian.epsilon_of(mu, claim.delta)
@@ -147,33 +147,33 @@ class LedgerClock:
         self._clock, self._tolerance = clock, tolerance
 
     def now(self, newest: float | None, excused: str | None = None) -> float:
-        """Return the time to record, never before the ``newest`` one in the ledger.
+        """Return the time to record, never before the ``newest`` time in the ledger.
 
-        Entries up to the ``excused`` time were made by a wrong clock; see :func:`excuse_clock`.
-        Raises ClockError if the clock is behind the newest entry by more than the tolerance, or
-        tells no time.
+        Entries up to the ``excused`` time come from a wrong clock; see :func:`excuse_clock`. Raises
+        ClockError if the clock is behind the newest entry by more than the tolerance, or returns no
+        time.
         """
-        told = self._told()
+        now = self._told()
         if newest is None:
-            return told
-        behind = told < newest - self._tolerance
+            return now
+        behind = now < newest - self._tolerance
         if behind and newest > _time(excused):
             raise ClockError(
-                f"the clock says {told:.3f}, but the last entry is of {newest:.3f}: "
+                f"the clock says {now:.3f}, but the last entry is of {newest:.3f}: "
                 "correct the clock; nothing was spent. If the clock was wrong before and is "
                 "right now, call "
                 "Ledger.excuse_clock"
             )
-        return max(told, newest)
+        return max(now, newest)
 
     def _told(self) -> float:
         try:
-            told = float(self._clock())
+            seconds = float(self._clock())
         except (TypeError, ValueError, OverflowError) as error:
             raise ClockError("the clock did not return a time: nothing was spent") from error
-        if not math.isfinite(told):
-            raise ClockError(f"the clock says {told}: nothing was spent")
-        return told
+        if not math.isfinite(seconds):
+            raise ClockError(f"the clock says {seconds}: nothing was spent")
+        return seconds
 
 
 def _time(written: str | None) -> float:
@@ -184,9 +184,9 @@ def _time(written: str | None) -> float:
 
 
 def excuse_clock(connection: Connection) -> float | None:
-    """Note that the clock was wrong at the newest entry; returns its time, None if there is none.
+    """Record that the clock was wrong at the newest entry; return its time, None without entries.
 
-    What was written stays. Later entries bear that time too, until the clock has reached it.
+    Entries do not change. Later entries have the same time until the clock has reached it.
     """
     with named_errors():
         newest: float | None = connection.execute(sa.select(NEWEST)).scalar()
@@ -199,7 +199,7 @@ def excuse_clock(connection: Connection) -> float | None:
 
 
 class PricedCharge(NamedTuple):
-    """A charge to be written: its row, Σ μ² with it, and the hash that it continues."""
+    """A charge to write: its row, Σ μ² with the charge, and the hash of the preceding charge."""
 
     charge: Charge
     spent: int
@@ -207,7 +207,7 @@ class PricedCharge(NamedTuple):
 
 
 class Till:
-    """Prices charges and writes them down."""
+    """A till, which prices charges and writes them down."""
 
     def __init__(self, dialect: sa.Dialect, times: LedgerClock) -> None:
         self._times = times
@@ -218,12 +218,12 @@ class Till:
     def priced(
         self, connection: Connection, party: str, stream: str, step: int, event: Event
     ) -> PricedCharge:
-        """Price a charge, and refuse one that may not be written. Nothing is written."""
+        """Price a charge, and refuse a charge that is not allowed. Nothing is written."""
         require_names(party=party, stream=stream)
         require_step(f"party {party!r}, {stream!r}", step)
         written = encode_event(
             event
-        )  # first: what can be written down has numbers where they are due
+        )  # first, because only a writable event has numbers where they are due
         mu = price(event)
         row = self._look.first(connection, {"payer": party, "name": stream})
         if row is None:
@@ -240,9 +240,9 @@ class Till:
         return PricedCharge(charge, spent, head)
 
     def write(self, connection: Connection, entry: PricedCharge, digest: str | None = None) -> None:
-        """Write a charge, and the digest of the draw that goes with it.
+        """Write a charge, and the digest of its draw.
 
-        Raises LedgerBusyError if somebody else charged this party after it was priced.
+        Raises LedgerBusyError if another process charged this party after the price was computed.
         """
         charge = entry.charge._replace(digest=digest)
         head = link(entry.head, charge)
@@ -263,20 +263,20 @@ class Till:
 
 
 def _looking() -> Any:
-    """Make the query for where an account and one of its streams stand."""
+    """Make the query for the present row of an account and the latest charge of a stream."""
     party, stream = sa.bindparam("payer", type_=sa.Text), sa.bindparam("name", type_=sa.Text)
-    own = (CHARGES.c.party == party) & (CHARGES.c.stream == stream)
-    latest = sa.select(sa.func.max(CHARGES.c.step)).where(own).scalar_subquery()
+    of_stream = (CHARGES.c.party == party) & (CHARGES.c.stream == stream)
+    latest = sa.select(sa.func.max(CHARGES.c.step)).where(of_stream).scalar_subquery()
     account = (ACCOUNTS.c.charges, ACCOUNTS.c.spent, ACCOUNTS.c.head, ACCOUNTS.c.mu)
     return (
         sa.select(*account, NEWEST, EXCUSED, CHARGES.c.step, CHARGES.c.event, CHARGES.c.mu)
-        .select_from(ACCOUNTS.outerjoin(CHARGES, own & (CHARGES.c.step == latest)))
+        .select_from(ACCOUNTS.outerjoin(CHARGES, of_stream & (CHARGES.c.step == latest)))
         .where(ACCOUNTS.c.party == party)
     )
 
 
 def _advancing() -> Any:
-    """Move an account on, unless another charge moved the account first: on every database."""
+    """Make the update of an account, which fails after another charge: on every database."""
     moved: dict[str, Any] = {
         name: sa.bindparam(f"new_{name}") for name in ("charges", "spent", "time", "head")
     }
@@ -289,7 +289,7 @@ def _advancing() -> Any:
 def _affordable(place: str, spent: int, before: float, mu: float, budget: float) -> int:
     """Return Σ μ² after a stream's price went from ``before`` to ``mu``.
 
-    Raises BudgetExceededError if that is more than the budget.
+    Raises BudgetExceededError if the sum exceeds the budget.
     """
     total = spent - squared(before) + squared(mu) if math.isfinite(mu) else None
     reached = math.inf if total is None else root(total)
@@ -302,7 +302,7 @@ def _affordable(place: str, spent: int, before: float, mu: float, budget: float)
 
 
 def _refuse_reuse(connection: Connection, party: str, stream: str, step: int) -> None:
-    """Refuse a step that was drawn before; one that was only charged is out of order, no more."""
+    """Refuse a step that was drawn before; a step that was only charged is merely out of order."""
     here = (CHARGES.c.party == party) & (CHARGES.c.stream == stream) & (CHARGES.c.step == step)
     with named_errors():
         drawn = connection.execute(sa.select(CHARGES.c.digest).where(here)).scalar()

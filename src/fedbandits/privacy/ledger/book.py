@@ -1,7 +1,7 @@
-"""A durable privacy ledger: who may spend how much, what was spent, and the noise it was spent on.
+"""A durable privacy ledger: budgets of parties, their charges, and the noise of charged releases.
 
-What is charged, the noise that is drawn and whatever the caller writes with them are committed in
-one transaction, or not at all. Release only what was committed.
+The charge, the noise and further writes of the caller are committed in one transaction, or not at
+all. Release only committed values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from fedbandits.privacy.ledger.tables import ACCOUNTS, DrawTable, encode_draw, r
 class Ledger(contextlib.AbstractContextManager["Ledger"]):
     """A privacy ledger: the accounts of the parties that one organisation has in a federation.
 
-    :meth:`open` makes one from ``clock`` and ``clock_tolerance``. ``owned`` says whether
+    :meth:`open` makes a ledger from ``clock`` and ``clock_tolerance``. ``owned`` tells whether
     :meth:`close` closes the engine. Every operation uses the caller's connection and transaction. A
     charge counts if and only if this transaction is committed. Open the ledger in the process that
     uses it, because a database engine must not survive a fork.
@@ -86,13 +86,15 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             Largest step backwards of the clock that is accepted, in seconds. Recorded times never
             go backwards.
         synchronous
-            How SQLite waits for the disk. With ``NORMAL`` a power failure may destroy the last
-            commits, and then the ledger does not know what was released.
+            SQLite's way of waiting for the disk. With ``NORMAL`` a power failure may destroy the
+            last
+            commits, and then the ledger lacks their releases.
         busy_timeout
             Time to wait for other writers of SQLite, in seconds.
         must_exist
-            Whether to refuse to create a new ledger. Use it for a party that has released before.
-            If its ledger is missing, it must not start with an empty one.
+            Whether to refuse to create a new ledger. Use it for a party that has released before:
+            without
+            its ledger, the party must not start with an empty one.
         moved
             Whether to accept, once, a file that is a copy. No other copy of the ledger may ever be
             used again.
@@ -110,7 +112,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         LedgerBusyError
             If other processes write for longer than ``busy_timeout``.
         LedgerError
-            If the database cannot be made, or ``must_exist`` is set and it does not exist.
+            If the database cannot be made, or ``must_exist`` is set and the ledger is missing.
         """
         require_names(federation=federation)
         given = isinstance(where, Engine)
@@ -154,14 +156,15 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
     def begin(self, waits: bool = True) -> contextlib.AbstractContextManager[Connection]:
         """Begin a write transaction, and return its connection; other writers wait until it ends.
 
-        The transaction is committed at the end of the block. If an error leaves the block, it is
-        rolled back. One that must not wait (``waits`` is False) raises LedgerBusyError if it cannot
-        begin at once. That is so while another program writes, and when the log is to be taken in.
+        The transaction is committed at the end of the block. If an error leaves the block, the
+        transaction is rolled back. With ``waits`` False a LedgerBusyError is raised if the
+        transaction cannot begin at once: while another program writes, and before the log is taken
+        in.
         """
         return self._store.begin(waits)
 
     def begin_log_anew(self) -> None:
-        """Let the next transaction take the log of a file in: it may have what is deleted now."""
+        """Let the next transaction take the log of a file in, with any deleted values."""
         if self._file is not None:
             self._file.log_is_old = True
 
@@ -173,6 +176,9 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         self, connection: Connection, party: str, claim: PrivacyClaim, epsilon: float, delta: float
     ) -> None:
         """Give a party the budget (``epsilon``, ``delta``); a second call changes nothing.
+
+        The ``claim`` is that of the ``party``, and the account is written in the transaction of
+        ``connection``.
 
         Raises
         ------
@@ -189,7 +195,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         """Declare that the clock was wrong at the newest entry; earlier times are then accepted.
 
         Old entries do not change. New entries have the time of the newest entry until the clock has
-        reached it. After that, a clock that runs backwards is refused again.
+        reached this time. After that, a clock that runs backwards is refused again.
 
         Returns
         -------
@@ -248,7 +254,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         event: Event,
         make: Callable[[], Floats],
     ) -> Floats:
-        """Charge a release, draw its noise once, and store it.
+        """Charge a release, draw its noise once, and store the noise.
 
         Parameters
         ----------
@@ -260,7 +266,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         Returns
         -------
         array of float64
-            What ``make`` returned.
+            The result of ``make``.
 
         Raises
         ------
@@ -292,11 +298,11 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
     def parties(self, connection: Connection) -> list[str]:
         """List the names of all parties with an account, in alphabetical order."""
         with named_errors():
-            found = connection.execute(sa.select(ACCOUNTS.c.party).order_by(ACCOUNTS.c.party))
-            return list(found.scalars())
+            names = connection.execute(sa.select(ACCOUNTS.c.party).order_by(ACCOUNTS.c.party))
+            return list(names.scalars())
 
     def statement(self, connection: Connection, party: str) -> Statement:
-        """Return the account of ``party``: what it has spent and what is left.
+        """Return the account of ``party``: its spent budget and the rest.
 
         Raises
         ------

@@ -35,16 +35,15 @@ from fedbandits.privacy.ledger.tables import (
     squared,
 )
 
-#: Budgets are compared in μ, and four units in the last place are let pass: that much a budget
-#: shared out among releases can grow by rounding alone, and a last release that was planned for
-#: must not be refused for it. ε changes by one part in 10¹⁵.
+#: Tolerance on budgets, in μ: four units in the last place, the rounding of a budget that is shared
+#: among releases. A last planned release must not be refused for it. ε changes by one part in 10¹⁵.
 ROUNDING = 1.0 + 4.0 * math.ulp(1.0)
-#: Prices are computed anew by another machine's libraries, perhaps.
+#: Tolerance on prices, which another machine's libraries may have computed.
 _PRICE_TOLERANCE = 1e-12
 
 
 def create(connection: Connection, federation: str) -> None:
-    """Create the tables, unless another process was quicker."""
+    """Create the tables, unless another process was faster."""
     if not is_ledger(connection):
         METADATA.create_all(connection)
         rows = [("schema", str(SCHEMA)), ("federation", federation)]
@@ -52,9 +51,9 @@ def create(connection: Connection, federation: str) -> None:
 
 
 def is_ledger(connection: Connection) -> bool:
-    """Tell whether there is a ledger, of whatever format.
+    """Tell whether there is a ledger, of any format.
 
-    Raises LedgerCorruptError if nothing says which format it has.
+    Raises LedgerCorruptError if the table with the format is missing.
     """
     missing = _missing(connection)
     if META.name in missing and len(missing) < len(METADATA.tables):
@@ -68,7 +67,7 @@ def _missing(connection: Connection) -> list[str]:
 
 
 def check_opened(connection: Connection, federation: str) -> None:
-    """Check a ledger that is opened: its version, federation, pages and totals.
+    """Check an opened ledger: its version, federation, pages and totals.
 
     Raises LedgerVersionError, LedgerMismatchError or LedgerCorruptError.
     """
@@ -85,8 +84,8 @@ def check_opened(connection: Connection, federation: str) -> None:
     missing = _missing(connection)
     _require(not missing, "the ledger", f"damaged, there is no {', '.join(missing)}")
     if connection.dialect.name == "sqlite":
-        found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-        _require(found == "ok", "the ledger", f"damaged, SQLite says: {found}")
+        answer = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        _require(answer == "ok", "the ledger", f"damaged, SQLite says: {answer}")
     accounts = connection.execute(sa.select(ACCOUNTS)).all()
     for account in accounts:
         _check_totals(connection, federation, account)
@@ -105,16 +104,18 @@ def _count(connection: Connection, table: sa.Table, *conditions: Any) -> int:
 
 
 def _check_totals(connection: Connection, federation: str, account: Any) -> None:
-    """Compare an account with its first charge, its last one, their number and their total."""
+    """Compare an account with its first and last charge, the number of charges and their total."""
     place, head = f"party {account.party!r}", genesis(federation, tuple(account[:6]))
-    own = CHARGES.c.party == account.party
-    count = sa.select(sa.func.count(), sa.func.max(CHARGES.c.number)).where(own)
+    of_party = CHARGES.c.party == account.party
+    count = sa.select(sa.func.count(), sa.func.max(CHARGES.c.number)).where(of_party)
     counted = tuple(connection.execute(count).one())
     _require(counted == (account.charges, account.charges or None), place, "charges are missing")
     time = account.opened
     if account.charges:
         first, last = (
-            connection.execute(sa.select(CHARGES).where(own, CHARGES.c.number == number)).first()
+            connection.execute(
+                sa.select(CHARGES).where(of_party, CHARGES.c.number == number)
+            ).first()
             for number in (1, account.charges)
         )
         if first is None or last is None:
@@ -132,7 +133,7 @@ def _check_totals(connection: Connection, federation: str, account: Any) -> None
 
 
 def streams(connection: Connection, party: str) -> Iterator[Any]:
-    """List the latest charge of every stream of a party, in order of their names."""
+    """Yield the latest charge of every stream of a party, in order of their names."""
     latest = (
         sa.select(
             CHARGES.c.stream,
@@ -143,10 +144,10 @@ def streams(connection: Connection, party: str) -> Iterator[Any]:
         .group_by(CHARGES.c.stream)
         .subquery()
     )
-    found = (CHARGES.c.stream, CHARGES.c.step, CHARGES.c.event, CHARGES.c.mu)
+    columns = (CHARGES.c.stream, CHARGES.c.step, CHARGES.c.event, CHARGES.c.mu)
     same = (CHARGES.c.stream == latest.c.stream) & (CHARGES.c.step == latest.c.step)
     yield from connection.execute(
-        sa.select(*found, latest.c.charges)
+        sa.select(*columns, latest.c.charges)
         .join(latest, same)
         .where(CHARGES.c.party == party)
         .order_by(CHARGES.c.stream)
@@ -162,8 +163,8 @@ class Tail(NamedTuple):
 
 
 def require_step(place: str, step: int) -> None:
-    """Refuse, by StepError, a value that is no number of a release."""
-    if type(step) is not int:  # 1.0 and True are equal to 1, and are written down as something else
+    """Refuse, by StepError, a value that is not the number of a release."""
+    if type(step) is not int:  # 1.0 and True equal 1, but are written differently
         raise StepError(f"{place}: a step is a whole number, not a {type(step).__name__}")
     if step < 1:
         raise StepError(f"{place}: steps start at 1")
@@ -172,9 +173,9 @@ def require_step(place: str, step: int) -> None:
 def require_next(place: str, tail: Tail | None, step: int, event: Event) -> None:
     """Refuse a charge that does not continue its stream.
 
-    Raises StepError if the step is not the next one, or the event does not cover what came before
-    it. A running sum has a price as a whole, and so have releases about disjoint records; anything
-    else would replace what it should add to.
+    Raises StepError if the step is not the next step, or the event does not cover the earlier
+    events. A running sum, and releases of disjoint records, have a price as a whole; any other
+    event would replace the price to which it should be added.
     """
     due = 1 if tail is None else tail.step + 1
     require_step(place, step)
@@ -192,7 +193,7 @@ def require_next(place: str, tail: Tail | None, step: int, event: Event) -> None
 
 
 def _continues(before: Event, event: Event) -> bool:
-    """Tell whether an event is about what was charged before, and more of the same."""
+    """Tell whether an event continues the previously charged event."""
     if isinstance(before, ContinualSum) and isinstance(event, ContinualSum):
         return (before.plan, before.record_norm) == (event.plan, event.record_norm)
     both_parallel = isinstance(before, Parallel) and isinstance(event, Parallel)
@@ -202,7 +203,8 @@ def _continues(before: Event, event: Event) -> bool:
 def verify(connection: Connection, federation: str) -> None:
     """Check every row: chains, order, prices, totals, budgets, draws.
 
-    Raises LedgerCorruptError for the first party and charge that are not as they were written.
+    Raises LedgerCorruptError for the first party and charge that have changed since they were
+    written.
     """
     for account in connection.execute(sa.select(ACCOUNTS).order_by(ACCOUNTS.c.party)).all():
         _verify_account(connection, federation, account)
@@ -233,7 +235,7 @@ def _verify_account(connection: Connection, federation: str, account: Any) -> No
 
 
 def _verify_price(charge: Charge, tails: dict[str, Tail], here: str) -> int:
-    """Check a charge's event and place in its stream; return what it adds to Σ μ²."""
+    """Check a charge's event and place in its stream; return its addition to Σ μ²."""
     event, tail = decode_event(charge.event, here), tails.get(charge.stream)
     try:
         require_next(here, tail, charge.step, event)

@@ -1,4 +1,4 @@
-"""Connections of a privacy ledger: durable, one writer at a time, errors with own names."""
+"""Connections of a privacy ledger: durable, one writer at a time, with the ledger's own errors."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from fedbandits.errors import LedgerBusyError, LedgerCorruptError, LedgerError
 
 Synchronous = Literal["NORMAL", "FULL", "EXTRA"]
 Mode = Literal["IMMEDIATE", "DEFERRED", "AT ONCE"]
-#: Takes SQLite's write lock with the first write.
+#: A transaction that takes SQLite's write lock with the first write.
 DEFERRED: Mode = "DEFERRED"
-#: Takes it at the beginning, and waits for it.
+#: A transaction that takes the lock at the beginning, and waits for it.
 IMMEDIATE: Mode = "IMMEDIATE"
-#: The same, unless that would wait for another writer, or for the disk.
+#: A transaction that takes the lock at the beginning, but never waits for a writer or for the disk.
 AT_ONCE: Mode = "AT ONCE"
 _MODE = "fedbandits_ledger_mode"
-#: Seconds between two tries.
+#: Seconds between two attempts.
 _PAUSE = 0.005
 
 
 class Compiled:
-    """A Core statement compiled in advance, for what is run with every charge, or is secret.
+    """A Core statement compiled in advance, for frequent or secret statements.
 
     It runs on the driver's own cursor, in the connection's transaction: in a third of the time, and
-    past the engine's log, which would show rows and parameters. Its values and results must need no
-    conversion: strings, numbers, bytes. ``columns`` are those of an INSERT.
+    without the engine's log, which would show rows and parameters. Its values and results must need
+    no conversion: strings, numbers, bytes. ``columns`` are the columns of an INSERT.
     """
 
     def __init__(
@@ -49,29 +49,29 @@ class Compiled:
     def first(self, connection: Connection, values: dict[str, Any]) -> Any:
         """Return the first row as a tuple, or None; ``values`` are by name.
 
-        Raises LedgerError if the database refuses.
+        Raises LedgerError if the database refuses the statement.
         """
         return self._run(connection, values, lambda cursor: cursor.fetchone())
 
     def every(self, connection: Connection, values: dict[str, Any]) -> list[Any]:
-        """Return all rows; as :meth:`first`."""
+        """Return all rows; errors as in :meth:`first`."""
         return list(self._run(connection, values, lambda cursor: cursor.fetchall()))
 
     def run(self, connection: Connection, values: dict[str, Any]) -> int:
-        """Write rows, and return how many; as :meth:`first`."""
+        """Write rows, and return their number; errors as in :meth:`first`."""
         return int(self._run(connection, values, lambda cursor: cursor.rowcount))
 
     def many(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-        """Run it once a row; as :meth:`first`."""
+        """Run the statement once for each row; errors as in :meth:`first`."""
         order = self._order
         given = rows if order is None else [[row[name] for name in order] for row in rows]
         self._run_each(connection, given)
 
     def insert(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
-        """Write rows, whose values are in the order of the columns; as :meth:`first`."""
+        """Write rows with values in the order of the columns; errors as in :meth:`first`."""
         if self._order != self._columns:
             self.many(connection, [dict(zip(self._columns, row, strict=True)) for row in rows])
-        else:  # as they are: there may be many
+        else:  # without conversion, because there may be many rows
             self._run_each(connection, rows)
 
     def _run_each(self, connection: Connection, given: Sequence[Any]) -> None:
@@ -101,11 +101,11 @@ class Compiled:
 
 
 def named(error: BaseException) -> LedgerError:
-    """Turn a driver's error into one of ours."""
+    """Convert a driver's error to an error of the ledger."""
     kind, what = type(error).__name__, str(error)
     if (kind == "IntegrityError" and "NULL" not in what) or "locked" in what:
         return LedgerBusyError(f"another process is writing to the ledger, try again: {what}")
-    # SQLite's bare DatabaseError: no database, or malformed. The others: tables are not as written.
+    # SQLite's bare DatabaseError: no database, or malformed. The others: tables of another form.
     if kind == "DatabaseError" or "no such" in what or "decode" in what:
         return LedgerCorruptError(f"the ledger is damaged, or is none: {what}")
     return LedgerError(f"the ledger's database failed: {what}")
@@ -113,11 +113,11 @@ def named(error: BaseException) -> LedgerError:
 
 @contextmanager
 def named_errors() -> Iterator[None]:
-    """Translate errors that the database raises in the block."""
+    """Convert errors that the database raises in the block."""
     try:
         yield
     except DBAPIError as error:
-        error.hide_parameters = True  # what was being written may be noise
+        error.hide_parameters = True  # the parameters may be noise
         raise named(error.orig or error) from error
     except UnicodeDecodeError as error:  # SQLite quotes a damaged schema in its message
         raise named(error) from error
@@ -126,9 +126,9 @@ def named_errors() -> Iterator[None]:
 def engine_at(
     where: str | os.PathLike[str], synchronous: Synchronous, busy_timeout: float
 ) -> Engine:
-    """Make an engine for a path or a URL; SQLite's is durable and lets one writer in at a time.
+    """Make an engine for a path or a URL; SQLite's engine is durable, with one writer at a time.
 
-    Raises LedgerError if there can be no database, or its driver is missing.
+    Raises LedgerError if no database can be made, or its driver is missing.
     """
     url = url_of(where)
     try:
@@ -150,7 +150,7 @@ def engine_at(
 def _keep_a_log(connection: Any, timeout: float) -> None:
     """Switch the driver's connection to a write-ahead log, and try for so many seconds.
 
-    SQLite does not let two who do that wait for each other.
+    SQLite does not let two processes wait for each other in this switch.
     """
     end = time.monotonic() + timeout
     while True:
@@ -165,14 +165,14 @@ def _keep_a_log(connection: Any, timeout: float) -> None:
 
 
 def engine_that_reads(path: str | os.PathLike[str]) -> Engine:
-    """Make an engine that cannot change the file: it may be somebody else's, and no ledger."""
+    """Make an engine that cannot change the file, which may be no ledger of this program."""
     quoted = urllib.parse.quote(os.path.abspath(path))
     url = URL.create("sqlite", database=f"file:{quoted}", query={"mode": "ro", "uri": "true"})
     return sa.create_engine(url, hide_parameters=True)
 
 
 def url_of(where: str | os.PathLike[str]) -> URL:
-    """Return the address of a path, or of an address as text; raises LedgerError if it is none."""
+    """Return the address of a path, or of a text; raises LedgerError for an invalid address."""
     text = os.fspath(where)
     if isinstance(where, str) and "://" in where:
         try:
@@ -183,7 +183,10 @@ def url_of(where: str | os.PathLike[str]) -> URL:
 
 
 def touch(url: URL) -> None:
-    """Create the file for its owner's eyes only: it will hold noise. SQLite's others follow it."""
+    """Create the file with access for its owner only, because it will hold noise.
+
+    SQLite's further files get the same access.
+    """
     if url.database and url.database != ":memory:" and "uri" not in url.query:
         path = pathlib.Path(url.database)
         path.touch(mode=0o600)
@@ -192,7 +195,7 @@ def touch(url: URL) -> None:
 
 
 def begin_sqlite(connection: Connection) -> None:
-    """Take SQLite's write lock now, not at the first write: what is read until then would age."""
+    """Take SQLite's write lock now, not at the first write: reads until then could be stale."""
     driver: Any = connection.connection.dbapi_connection
     if driver.in_transaction:
         return
@@ -203,7 +206,7 @@ def begin_sqlite(connection: Connection) -> None:
 
 
 def _begin_at_once(driver: Any) -> None:
-    """Take the write lock; raises LedgerBusyError if somebody else has it."""
+    """Take the write lock; raises LedgerBusyError if another process has it."""
     (timeout,) = driver.execute("PRAGMA busy_timeout").fetchone()
     driver.execute("PRAGMA busy_timeout = 0").close()
     try:
@@ -215,22 +218,22 @@ def _begin_at_once(driver: Any) -> None:
 
 
 def mode_of(connection: Connection) -> Mode:
-    """Return how a connection's next transaction begins."""
+    """Return the mode in which a connection's next transaction begins."""
     mode: Mode = connection.get_execution_options().get(_MODE, IMMEDIATE)
     return mode
 
 
 def _has_idle(engine: Engine) -> bool:
-    """Tell whether a connection is open and unused: to open one may take long."""
+    """Tell whether a connection is open and unused; opening one may take long."""
     return isinstance(engine.pool, sa.QueuePool) and engine.pool.checkedin() > 0
 
 
 @contextmanager
 def transaction(engine: Engine, mode: Mode) -> Iterator[Connection]:
-    """Connect in a transaction, committed at the end, rolled back after an error.
+    """Connect in a transaction, which is committed at the end and rolled back after an error.
 
-    Raises LedgerBusyError if others are writing for longer than the engine waits, or if one that is
-    to begin at once cannot.
+    Raises LedgerBusyError if others write for longer than the engine waits, or if a transaction in
+    the mode AT_ONCE cannot begin at once.
     """
     if mode == AT_ONCE and not _has_idle(engine):
         raise LedgerBusyError("no connection is open that could be used at once")
@@ -240,7 +243,9 @@ def transaction(engine: Engine, mode: Mode) -> Iterator[Connection]:
         with named_errors():
             connection = connection.execution_options(**{_MODE: mode})
             connection.begin()
-            if connection.dialect.name == "sqlite":  # nothing, if the engine's listener has done it
+            if (
+                connection.dialect.name == "sqlite"
+            ):  # nothing to do if the engine's listener has done it
                 begin_sqlite(connection)
         yield connection
         with named_errors():

@@ -1,16 +1,16 @@
-"""The file of a ledger: it has one name, and it must stay the same file.
+"""The file of a ledger: it has one name, and must stay the same file.
 
 SQLite keeps its log beside the file's *name*, and its locks with the file. A file with two names
-has two logs, and what is committed under one name is not seen under the other.
+has two logs, and commits under one name are not seen under the other.
 
-Opening a ledger finds or makes it, checks it, and binds it to its file and its log. The main file
-says whether it needs its write-ahead log. The row ``log`` in ``ledger_meta`` is *needed* in the
-main file and *whole* in the log. Whoever reads both finds *whole*; whoever has the main file alone
-finds *needed*. When SQLite takes the log in, at the last close or after a crash, *whole* comes into
-the main file with all that was charged.
+Opening a ledger finds or makes the file, checks it, and binds the ledger to its file and its log.
+The main file shows whether it needs its write-ahead log. The row ``log`` in ``ledger_meta`` is
+*needed* in the main file and *whole* in the log. A reader of both finds *whole*; a reader of the
+main file alone finds *needed*. When SQLite takes the log in, at the last close or after a crash,
+*whole* comes into the main file with all charges.
 
-For that, nothing may take the log in unnoticed while the ledger is used: SQLite is told not to,
-and :func:`_mark` does it. It lets *needed* through, and nothing that comes after.
+Therefore nothing may take the log in unnoticed while the ledger is used: SQLite is configured not
+to, and :func:`_mark` does it. It takes *needed* in, and no later change.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from fedbandits.privacy.ledger.database import (
 )
 from fedbandits.privacy.ledger.tables import META, write_meta
 
-#: Where a connection notes which log it has opened.
+#: Key under which a connection notes the log that it has opened.
 SEEN_LOG = "fedbandits_ledger_log"
 _WATCHED = "fedbandits_ledger_watched"
 _Identity = tuple[int, int]
 
 
 class LedgerFile:
-    """A ledger's file in SQLite, looked at before it is opened; it exists.
+    """A ledger's file in SQLite, checked before it is opened; the file exists.
 
-    Raises LedgerFileError if it has several names, or is a mount point, or its log is all that is
-    left of it.
+    Raises LedgerFileError if the file has several names, is a mount point, or is empty beside a
+    log.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        #: Whether the log has what was deleted, and is to begin anew.
+        #: Whether the log holds deleted values, and must begin anew.
         self.log_is_old = False
         self.log = f"{os.path.realpath(path)}-wal"  # SQLite follows links, too
         self._identity = self._look()
@@ -75,7 +75,7 @@ class LedgerFile:
 
     @classmethod
     def of(cls, url: URL) -> Self | None:
-        """Find the file of a database's address, or make it; None in memory, or elsewhere."""
+        """Find or make the file of a database's address; None in memory, or elsewhere."""
         path = path_of(url)
         if path is None or os.path.isdir(path):
             return None
@@ -87,13 +87,13 @@ class LedgerFile:
 
     @property
     def inode(self) -> str:
-        """Number that tells the file from a copy of it on the same machine."""
+        """Number that distinguishes the file from a copy on the same machine."""
         return str(self._identity[1])
 
     def check(self, seen: Mapping[str, Any]) -> None:
-        """Refuse, by LedgerFileError, a file or a log that is not the one that was opened.
+        """Refuse, by LedgerFileError, a file or a log that differs from the opened one.
 
-        ``seen`` is what the connection has noted: ``connection.info``.
+        ``seen`` are the notes of the connection: ``connection.info``.
         """
         if self._look() != self._identity:
             raise LedgerFileError(
@@ -107,13 +107,13 @@ class LedgerFile:
             )
 
     def holds_log(self) -> bool:
-        """Tell whether the log holds a change, by its first frame's mark."""
+        """Tell whether the log holds a change, by the salt of its first frame."""
         try:
             with open(self.log, "rb") as stream:
                 head = stream.read(56)
         except OSError:
             return False
-        return len(head) == 56 and head[16:24] == head[40:48]  # both bear the log's salt
+        return len(head) == 56 and head[16:24] == head[40:48]  # both have the log's salt
 
     def log_size(self) -> int:
         """Return the number of bytes in the log."""
@@ -121,22 +121,22 @@ class LedgerFile:
 
     def _look(self) -> _Identity:
         try:
-            found = os.stat(self.path)
+            status = os.stat(self.path)
         except OSError:
             raise LedgerFileError(
                 f"{self.path}: the ledger's file is gone; put it back, and do not send releases "
                 "before that"
             ) from None
-        if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
             raise LedgerFileError(
-                f"{self.path}: this file has {found.st_nlink} names (hard links), and each name "
+                f"{self.path}: this file has {status.st_nlink} names (hard links), and each name "
                 "would have its own log; delete all names but one"
             )
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
 
 def check(file: LedgerFile | None, connection: Connection) -> None:
-    """Look at the file, unless :func:`watched` does; see :meth:`LedgerFile.check`."""
+    """Check the file, unless :func:`watched` does; see :meth:`LedgerFile.check`."""
     if file is not None and _WATCHED not in connection.info:
         file.check(connection.info)
 
@@ -145,7 +145,7 @@ def check(file: LedgerFile | None, connection: Connection) -> None:
 def watched(
     file: LedgerFile | None, begun: contextlib.AbstractContextManager[Connection]
 ) -> Iterator[Connection]:
-    """Look at the file before and after a transaction: charges in a lost file are lost."""
+    """Check the file before and after a transaction: charges in a lost file are lost."""
     with begun as connection:
         if file is None:
             yield connection
@@ -161,7 +161,7 @@ def watched(
 
 
 class Store(NamedTuple):
-    """The database of a ledger, and the file of the database if it has one."""
+    """The database of a ledger, and its file if it has one."""
 
     engine: Engine
     file: LedgerFile | None
@@ -187,33 +187,33 @@ def path_of(url: URL) -> str | None:
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
-    """Tell whether there is such a file; raises LedgerError if there may be, and it is unreadable.
+    """Tell whether a file exists; raises LedgerError if a permission prevents the answer.
 
-    It is not opened: closing it again would end the locks of whoever else in this process has it.
+    The file is not opened: closing it again would end the locks of other users in this process.
     """
     try:
-        found = stat.S_ISREG(os.stat(path).st_mode)
+        exists = stat.S_ISREG(os.stat(path).st_mode)
     except PermissionError:
         readable = False
     except OSError:
         return False
     else:
-        readable = not found or os.access(path, os.R_OK)
+        readable = not exists or os.access(path, os.R_OK)
     if not readable:
         raise LedgerError(
             f"{os.fspath(path)}: cannot be read (Permission denied); run this as the user to whom "
             "the file and its folder belong"
         )
-    return found
+    return exists
 
 
 def identity(path: str) -> _Identity | None:
-    """Return device and inode of a file, or None where nothing lies."""
+    """Return device and inode of a file, or None without a file."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _size(path: str) -> int:
@@ -233,25 +233,25 @@ def _is_mount_point(path: str) -> bool:
 def _mount_of(path: str) -> str:
     """Return the number of the mount that a path leads to.
 
-    The descriptor only names the file: closing any other one would take away the locks that SQLite
+    The descriptor only names the file: closing any other descriptor would end the locks that SQLite
     holds for this process.
     """
     descriptor = os.open(path, os.O_PATH)
     try:
-        told = pathlib.Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii")
+        described = pathlib.Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii")
     finally:
         os.close(descriptor)
-    return next(line for line in told.splitlines() if line.startswith("mnt_id:"))
+    return next(line for line in described.splitlines() if line.startswith("mnt_id:"))
 
 
 # ---------------------------------------------------------------- opening a ledger
 
 
-#: Row of ``ledger_meta`` that says in which file the ledger lies.
+#: Row of ``ledger_meta`` that identifies the ledger's file.
 _FILE = "file"
-#: Name of the row, and its values.
+#: Name of the row about the log, and its values.
 LOG, NEEDED, WHOLE = "log", "needed", "whole"
-#: Bytes from which on the log is taken in.
+#: Size of the log, in bytes, from which it is taken in.
 LARGE = 4 << 20
 _MARKED = "fedbandits_ledger_marked"
 _EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ledger_meta'"
@@ -260,14 +260,14 @@ _WRITE = "INSERT OR REPLACE INTO ledger_meta (name, value) VALUES ('log', ?)"
 
 
 def require_file(where: str | os.PathLike[str] | Engine) -> None:
-    """Refuse to make a file where there is none."""
+    """Refuse a missing file, instead of creating one."""
     path = path_of(where.url if isinstance(where, Engine) else url_of(where))
     if path is not None and not (is_file(path) and os.path.getsize(path)):
         raise _none(path)
 
 
 def equip(engine: Engine, file: LedgerFile | None) -> None:
-    """Set up how transactions begin on an engine that the ledger has made."""
+    """Set the start of transactions on an engine that the ledger has made."""
     if file is not None:
         _keep_log(engine, file)
     if engine.dialect.name == "sqlite":
@@ -275,7 +275,7 @@ def equip(engine: Engine, file: LedgerFile | None) -> None:
 
 
 def prepare(store: Store, federation: str, must_exist: bool, moved: bool) -> None:
-    """Find the tables of a federation or make them, check them, and bind them to their file.
+    """Find or make the tables of a federation, check them, and bind the ledger to its file.
 
     Raises LedgerError, see :meth:`.book.Ledger.open`.
     """
@@ -300,7 +300,7 @@ def look_over(store: Store, federation: str) -> None:
 
 
 def _bind(store: Store, file: LedgerFile, moved: bool) -> None:
-    """Refuse a copy of a ledger: releases of the other copy are not in this one."""
+    """Refuse a copy of a ledger: it lacks the releases of the other copy."""
     with named_errors(), store.read() as connection:
         written = connection.execute(sa.select(META.c.value).where(META.c.name == _FILE)).scalar()
     if written == file.inode:
@@ -324,7 +324,9 @@ def _keep_log(engine: Engine, file: LedgerFile) -> None:
 
     def configure(connection: Any, record: Any) -> None:
         connection.execute("PRAGMA wal_autocheckpoint = 0").close()
-        connection.execute("PRAGMA journal_size_limit = 0").close()  # shrinks when it begins anew
+        connection.execute(
+            "PRAGMA journal_size_limit = 0"
+        ).close()  # the log shrinks when it begins anew
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").close()  # opens the log
         record.info[SEEN_LOG] = identity(file.log)
 
@@ -351,7 +353,7 @@ def _keep_log(engine: Engine, file: LedgerFile) -> None:
 
 
 def _mark(driver: sqlite3.Connection, path: str) -> bool:
-    """Make the main file say that the log is needed; whether that was possible now.
+    """Make the main file state that the log is needed; return whether that was possible now.
 
     Readers that hold on to an older state, and a ledger that has no tables yet, prevent it.
     """
@@ -364,12 +366,12 @@ def _mark(driver: sqlite3.Connection, path: str) -> bool:
             break
         driver.execute(_WRITE, (NEEDED,))
         driver.commit()
-    # The write lock is held: nobody can commit anything that would come along.
+    # The write lock is held, so no other commit can be taken in.
     with contextlib.closing(sqlite3.connect(path)) as other:
         _, frames, taken = other.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     driver.rollback()
-    # Begun only now, so that the log may start anew. What others commit first finds its main file
-    # marked, too.
+    # Begun only now, so that the log may start anew. If others commit first, the main file is
+    # already marked.
     driver.execute("BEGIN IMMEDIATE")
     driver.execute(_WRITE, (WHOLE,))
     driver.commit()
@@ -377,7 +379,7 @@ def _mark(driver: sqlite3.Connection, path: str) -> bool:
 
 
 def _require_log(connection: Connection, file: LedgerFile) -> None:
-    """Refuse, by LedgerFileError, a main file that a crash has left without its log."""
+    """Refuse, by LedgerFileError, a main file without its log after a crash."""
     if connection.exec_driver_sql(_READ).scalar() != NEEDED or file.holds_log():
         return
     if _is_missing(file):
@@ -388,23 +390,23 @@ def _require_log(connection: Connection, file: LedgerFile) -> None:
 
 
 def _is_missing(file: LedgerFile) -> bool:
-    """Tell whether the log is missing, seen while nobody writes.
+    """Tell whether the log is missing, checked while nobody writes.
 
-    A writer that begins the log anew writes its head first. For that moment it looks like none.
+    A writer that begins the log anew writes its head first. For that moment the log seems missing.
     """
     try:
         with contextlib.closing(sqlite3.connect(file.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             return other.execute(_READ).fetchone() == (NEEDED,) and not file.holds_log()
-    except sqlite3.OperationalError:  # a file that cannot be written to: nobody is writing
+    except sqlite3.OperationalError:  # the file is not writable, so nobody is writing
         return not file.holds_log()
 
 
 def federation_at(path: str | os.PathLike[str]) -> str:
-    """Read the federation of the ledger in a file; no file is created.
+    """Return the federation of the ledger in a file; no file is created.
 
-    Raises LedgerError if there is no such file, and LedgerCorruptError if it is no ledger, or one
-    that does not say whose it is.
+    Raises LedgerError if there is no such file, and LedgerCorruptError if the file is no ledger, or
+    does not name its federation.
     """
     if not is_file(path):
         raise LedgerError(f"{os.fspath(path)}: there is no ledger")
@@ -417,10 +419,10 @@ def federation_at(path: str | os.PathLike[str]) -> str:
 
 
 def _federation_of(connection: Connection) -> str:
-    found = None
+    federation = None
     if checks.is_ledger(connection):
         named = sa.select(META.c.value).where(META.c.name == "federation")
-        found = connection.execute(named).scalar()
-    if found is None:
+        federation = connection.execute(named).scalar()
+    if federation is None:
         raise LedgerCorruptError("this is not a ledger, or it does not name its federation")
-    return str(found)
+    return str(federation)

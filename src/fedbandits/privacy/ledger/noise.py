@@ -1,4 +1,4 @@
-"""Noise that is charged for before it is drawn, and kept."""
+"""Noise that is charged before it is drawn, and stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedbandits.privacy.secure_noise import SecureNoise
 
 
 class LedgeredNoise:
-    """A source of noise that charges a ledger for every release and stores what was released.
+    """A source of noise that charges a ledger for every release and stores the released values.
 
     It adds the noise of ``source`` to values, see :class:`.secure_noise.SecureNoise`, and stores
     the sums. These are called covered values. A release is computed only from covered values. Noise
@@ -25,7 +25,7 @@ class LedgeredNoise:
     Parameters
     ----------
     ledger, party, stream
-        The ledger, the party that pays, and the name of the stream.
+        The ledger, the paying party, and the name of the stream.
     event
         A function from k to the event of the first k releases of the stream; the plan of every
         system has one.
@@ -33,12 +33,12 @@ class LedgeredNoise:
         The source of noise. It must be secure, because noise from a seed protects nobody.
     connection
         Connection in whose transaction charges and draws are written, or a function that returns
-        it. Without it each draw is committed alone.
+        a connection. By default each draw is committed alone.
     replays
         Whether to repeat stored steps. Use it for a party that has loaded a state older than its
         newest release, and that gets the same events again. Each stored step is returned once more.
         Nothing is charged, and nothing new is revealed. The events must be exactly the same:
-        another record in the place of a released one would be in two batches. By default no step
+        another record in the place of a released record would be in two batches. By default no step
         can be repeated.
     """
 
@@ -54,7 +54,7 @@ class LedgeredNoise:
     ) -> None:
         self._ledger, self._party, self._stream = ledger, party, stream
         self._event, self._source, self._connection = event, source, connection
-        #: Steps that were drawn before, and have not been given back.
+        #: Stored steps that have not been repeated yet.
         self._kept = set(range(1, len(self._drawn()) + 1)) if replays else set()
 
     def draw_ahead(self, count: int) -> None:
@@ -83,13 +83,13 @@ class LedgeredNoise:
 
     @property
     def _whole_source(self) -> SecureNoise:
-        """The source as one of whole noise, too."""
+        """The source, as a source of whole noise."""
         if not isinstance(self._source, SecureNoise):
             raise NoiseError("this source of noise has no whole noise, which secure sums need")
         return self._source
 
     def _once(self, step: int, size: int, make: Callable[[], Floats]) -> Floats:
-        """Return what a step was covered with before, or cover it now, in a transaction."""
+        """Return the stored covered values of a step, or cover the step now, in a transaction."""
         if step in self._kept:
             kept = checked_noise(self._drawn()[step - 1], size)
             self._kept.remove(step)
@@ -108,7 +108,7 @@ class LedgeredNoise:
             self._stream,
             step,
             self._event(step),
-            # What is no noise must not be booked: the step could never be drawn again.
+            # Values that are no noise must not be booked: the step could never be drawn again.
             lambda: checked_noise(make(), size),
         )
 
@@ -117,7 +117,7 @@ class LedgeredNoise:
         return given if given is None or isinstance(given, Connection) else given()
 
     def _drawn(self) -> list[Floats]:
-        """Read the kept noise of all steps so far."""
+        """Read the stored draws of all steps so far."""
         if (connection := self._current()) is not None:
             return self._ledger.draws(connection, self._party, self._stream)
         with self._ledger.read() as connection:

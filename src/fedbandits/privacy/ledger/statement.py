@@ -23,7 +23,7 @@ from fedbandits.privacy.ledger.tables import (
     squared,
 )
 
-#: Name of a noise that may be that of any account that shares one: of whom is not known.
+#: Name of the noise of an account that shares some noise, if the sharing accounts are not known.
 UNKNOWN = "unknown"
 
 
@@ -63,11 +63,11 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     claim
         The privacy claim of the party.
     epsilon, delta, mu
-        The budget: (ε, δ) as it was given, and the μ that it allows.
+        The budget: (ε, δ) as given, and the μ that it allows.
     spent_mu, spent_epsilon
-        μ of all charges together, and the ε of that at the δ of the budget.
+        μ of all charges together, and its ε at the δ of the budget.
     left_mu
-        What is left of the budget: √(μ² - spent_mu²).
+        The rest of the budget: √(μ² - spent_mu²).
     left_epsilon
         ε of ``left_mu``, at the δ of the budget. ``spent_epsilon`` and ``left_epsilon`` do not add
         up to ``epsilon``, because in Gaussian differential privacy the squares of μ are added.
@@ -78,10 +78,10 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     streams
         The streams of releases, by name.
     noise
-        Names the noise that this account shares with others: all accounts with the same name have
-        one noise. It is empty where releases have noise of their own. A ledger names it by its
-        federation, where the claim says that one noise covers all parties. :data:`UNKNOWN` may be
-        the noise of any account that shares one.
+        Name of the noise that this account shares with others: all accounts with the same name have
+        one noise. Empty where releases have noise of their own. A ledger uses the name of its
+        federation, where the claim states that one noise covers all parties. :data:`UNKNOWN` may be
+        the noise of any account that shares noise.
     """
 
     party: str
@@ -105,7 +105,8 @@ class Total(msgspec.Struct, frozen=True, kw_only=True):
 
     The squares of μ of Gaussian differential privacy are added: the total is exact for Gaussian
     releases. The order of charges does not matter. Accounts of parties that share one noise are
-    added up first, μ by μ: a record in each moves one and the same sum. That is the most they cost.
+    added up first, μ by μ: a record in each moves one and the same sum. This price is an upper
+    bound.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ class Total(msgspec.Struct, frozen=True, kw_only=True):
     mu, epsilon
         μ and ε of all budgets together.
     one_noise
-        By groups, the parties whose accounts share one noise, if there are several in a group.
+        Groups of parties whose accounts share one noise, if a group has several parties.
     """
 
     accounts: int
@@ -135,9 +136,11 @@ def add_up(statements: Sequence[Statement]) -> Total:
 
     ``statements`` may be from one ledger or from several.
     """
-    delta = min(each.delta for each in statements)
-    spent = gaussian.compose(by_noise((each.noise, each.spent_mu) for each in statements))
-    budget = gaussian.compose(by_noise((each.noise, each.mu) for each in statements))
+    delta = min(statement.delta for statement in statements)
+    spent = gaussian.compose(
+        by_noise((statement.noise, statement.spent_mu) for statement in statements)
+    )
+    budget = gaussian.compose(by_noise((statement.noise, statement.mu) for statement in statements))
     return Total(
         accounts=len(statements),
         delta=delta,
@@ -150,20 +153,20 @@ def add_up(statements: Sequence[Statement]) -> Total:
 
 
 def by_noise(prices: Iterable[tuple[str, float]]) -> list[float]:
-    """Add up μ of accounts that share one noise; what is left has noise of its own.
+    """Add up μ of accounts that share one noise; other accounts keep their μ.
 
-    An account is the name of the noise that it shares, or an empty one, and its μ. Some may have
-    other releases beside the shared ones, as of earlier federations. This is no less than what they
-    cost: the length of a sum is at most the sum of lengths. Where an account has :data:`UNKNOWN`
-    noise, all that share any are one group.
+    An account is the name of its shared noise, or an empty name, and its μ. Some accounts may have
+    other releases beside the shared ones, as of earlier federations. The sum is an upper bound of
+    the cost: the length of a sum is at most the sum of lengths. If an account has :data:`UNKNOWN`
+    noise, all sharing accounts are one group.
     """
     accounts = list(prices)
     groups = _groups([noise for noise, _ in accounts])
-    return [gaussian.several([accounts[i][1] for i in each], one_noise=True) for each in groups]
+    return [gaussian.several([accounts[i][1] for i in group], one_noise=True) for group in groups]
 
 
 def _groups(noises: Sequence[str]) -> list[list[int]]:
-    """Return the places of accounts that may have one noise, by the names of their noise."""
+    """Return groups of accounts that may share one noise, as places in ``noises``."""
     groups = defaultdict[str | int, list[int]](list)
     for place, noise in enumerate(noises):
         groups[(UNKNOWN if UNKNOWN in noises else noise) if noise else place].append(place)
@@ -171,12 +174,12 @@ def _groups(noises: Sequence[str]) -> list[list[int]]:
 
 
 def _sharing(statements: Sequence[Statement]) -> tuple[tuple[str, ...], ...]:
-    groups = _groups([each.noise for each in statements])
-    return tuple(tuple(statements[i].party for i in each) for each in groups if len(each) > 1)
+    groups = _groups([group.noise for group in statements])
+    return tuple(tuple(statements[i].party for i in group) for group in groups if len(group) > 1)
 
 
 def state(connection: Connection, account: Any, federation: str) -> Statement:
-    """Make the statement of a row of accounts in the ledger of a federation."""
+    """Return the statement of a row of accounts in the ledger of a federation."""
     claim = decode_claim(account.claim, account.party)
     spent = digits(account.spent, account.party)
     left = root(max(0, squared(account.mu) - spent))

@@ -1,8 +1,8 @@
-"""The tables of a privacy ledger, and how its rows are written, added up and chained.
+"""The tables of a privacy ledger, with the encoding, the sums and the chain of its rows.
 
-Σ μ² is kept as a whole number of 2⁻¹²⁸, in decimal digits: it does not depend on the order of
-the charges, nothing is lost however many there are, and a total that was carried along must equal
-one that is computed anew, to the last digit.
+Σ μ² is kept as a whole number of 2⁻¹²⁸, in decimal digits. So it does not depend on the order of
+the charges, and nothing is lost by any number of charges. A running total must equal a total that
+is computed anew, to the last digit.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from fedbandits.privacy.ledger.database import Compiled
 SCHEMA = 1
 
 METADATA = sa.MetaData()
-#: ``schema`` and ``federation``, and what the latest opening noted.
+#: ``schema`` and ``federation``, and notes of the latest opening.
 META = sa.Table(
     "ledger_meta",
     METADATA,
     sa.Column("name", sa.String(50), primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
 )
-#: One row a party; the columns below ``opened`` change with every charge.
+#: One row for each party; the columns below ``opened`` change with every charge.
 ACCOUNTS = sa.Table(
     "ledger_accounts",
     METADATA,
@@ -53,7 +53,7 @@ ACCOUNTS = sa.Table(
     sa.Column("time", sa.Double, nullable=False, index=True),  # of the last charge
     sa.Column("head", sa.String(64), nullable=False),  # hash of the last charge
 )
-#: One row a charge, never changed.
+#: One row for each charge, never changed.
 CHARGES = sa.Table(
     "ledger_charges",
     METADATA,
@@ -69,7 +69,7 @@ CHARGES = sa.Table(
     sa.Column("hash", sa.String(64), nullable=False),
     sa.UniqueConstraint("party", "stream", "step"),
 )
-#: One row a draw, never changed, and secret: with it a release can be undone.
+#: One row for each draw, never changed, and secret: a draw reveals the data of its release.
 NOISE = sa.Table(
     "ledger_noise",
     METADATA,
@@ -81,9 +81,9 @@ NOISE = sa.Table(
 )
 
 _FRACTION = 128
-#: More than any Σ μ² of floats has, and no more than Python reads.
+#: Largest number of digits of Σ μ²: more than floats need, and few enough for Python.
 _DIGITS = 1000
-#: What comes of numbers beyond all bounds, wrong types, lone surrogates, and nesting without end.
+#: Errors of numbers beyond all bounds, wrong types, lone surrogates, and endless nesting.
 _UNWRITABLE = (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError)
 _DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
@@ -119,7 +119,7 @@ def squared(mu: float) -> int:
 def root(total: int) -> float:
     """Return μ of a Σ μ² in units of 2⁻¹²⁸, to the nearest float; inverts :func:`squared`.
 
-    It is infinite where Σ μ² is beyond the range of floats.
+    The result is infinite where Σ μ² is beyond the range of floats.
     """
     try:
         return math.sqrt(total / (1 << _FRACTION))
@@ -128,7 +128,7 @@ def root(total: int) -> float:
 
 
 def digits(text: str, owner: str) -> int:
-    """Read a Σ μ² as it is stored; raises LedgerCorruptError if it is no number."""
+    """Read a stored Σ μ²; raises LedgerCorruptError if the text is not a number."""
     if not (isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _DIGITS):
         raise LedgerCorruptError(f"party {owner!r}: the total is not a number")
     return int(text)
@@ -140,15 +140,14 @@ def link(previous: str, charge: Charge) -> str:
 
 
 def genesis(federation: str, account: tuple[str, str, float, float, float, float]) -> str:
-    """Hash where a party's chain begins: federation, party, claim, ε, δ, μ, time of opening."""
+    """Hash the start of a party's chain: federation, party, claim, ε, δ, μ, time of opening."""
     return hashlib.sha256(msgspec.json.encode((federation, *account))).hexdigest()
 
 
 def encode_event(event: Event) -> str:
     """Encode an event as JSON.
 
-    Raises UnknownEventError if what would be read back is not what was charged, as with an infinite
-    deviation.
+    Raises UnknownEventError if the decoded event would differ, as with an infinite deviation.
     """
     try:
         text = msgspec.json.encode(event, enc_hook=_plain).decode()
@@ -160,25 +159,25 @@ def encode_event(event: Event) -> str:
 
 
 def decode_event(text: str, place: str) -> Event:
-    """Decode an event; raises LedgerCorruptError if it is none."""
+    """Decode an event; raises LedgerCorruptError for an invalid text."""
     try:
         return _decoded(text)
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise LedgerCorruptError(f"{place}: the event cannot be read") from error
 
 
-@functools.lru_cache(maxsize=64)  # what was written is looked at again with the next charge
+@functools.lru_cache(maxsize=64)  # the next charge decodes the same event again
 def _decoded(text: str) -> Event:
     return _DECODER.decode(text)
 
 
 def price(event: Event) -> float:
-    """Return μ of an event, a number ≥ 0 or infinite; raises UnknownEventError if it has none."""
+    """Return μ of an event, a number ≥ 0 or infinite; raises UnknownEventError without a price."""
     return float(accounting.mu(event)) + 0.0  # -0.0 would come back from a database as 0.0
 
 
 def require_names(**names: object) -> None:
-    """Refuse, by LedgerError, names that a database would not give back as they are."""
+    """Refuse, by LedgerError, names that a database might change."""
     for what, name in names.items():
         if type(name) is not str or not name.isprintable():
             raise LedgerError(f"{what}: given a {type(name).__name__}, allowed: printable text")
@@ -187,7 +186,7 @@ def require_names(**names: object) -> None:
 def encode_claim(claim: PrivacyClaim) -> str:
     """Encode a claim as JSON, in which an ε may be ``Infinity``.
 
-    Raises ClaimError if what would be read back is not what was given.
+    Raises ClaimError if the decoded claim would differ.
     """
     try:
         text = json.dumps(msgspec.to_builtins(claim, enc_hook=_plain), ensure_ascii=False)
@@ -200,7 +199,7 @@ def encode_claim(claim: PrivacyClaim) -> str:
 
 
 def decode_claim(text: str, party: str) -> PrivacyClaim:
-    """Decode a claim; raises LedgerCorruptError if it is none."""
+    """Decode a claim; raises LedgerCorruptError for an invalid text."""
     try:
         return msgspec.convert(_as_now(json.loads(text)), prepared(PrivacyClaim))
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
@@ -208,10 +207,10 @@ def decode_claim(text: str, party: str) -> PrivacyClaim:
 
 
 def _as_now(claim: Any) -> Any:
-    """Read claims of earlier releases as they are now.
+    """Convert claims of earlier releases to the present form.
 
-    Limits were sentences. That parties share one noise was not said: those of secure sums do, and
-    no other claim told who looks.
+    Limits were sentences. ``one_noise`` was missing: claims of secure sums share one noise, and
+    only these claims had views.
     """
     if not isinstance(claim, dict):
         return claim
@@ -227,7 +226,7 @@ def _as_now(claim: Any) -> Any:
 
 
 def _first_clause(sentence: str) -> str:
-    """Cut out what a sentence names, short enough for a table."""
+    """Return the first clause of a sentence, short enough for a table."""
     return re.split(r"[,:;(]", sentence, maxsplit=1)[0].strip()[:90] or "what follows"
 
 
@@ -238,7 +237,7 @@ def encode_draw(draw: Floats) -> tuple[str, bytes, str]:
 
 
 def decode_draw(shape: Any, data: Any, digest: str | None, place: str) -> Floats:
-    """Decode a draw; raises LedgerCorruptError if it is not the one that was charged."""
+    """Decode a draw; raises LedgerCorruptError if it differs from the charged draw."""
     written = isinstance(shape, str) and isinstance(data, bytes | memoryview)
     if not written or _digest(shape, bytes(data)) != digest:
         raise LedgerCorruptError(f"{place}: the draw is not the one that was charged")
@@ -250,7 +249,7 @@ def _digest(shape: str, data: bytes) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Turn numbers of numpy into Python's own."""
+    """Convert numbers of numpy to Python's own."""
     if isinstance(value, np.generic):
         return value.item()
     raise UnknownEventError(f"{type(value).__name__} cannot be written down")
@@ -261,10 +260,10 @@ class DrawTable:
 
     def __init__(self, dialect: sa.Dialect) -> None:
         self._insert = Compiled(sa.insert(NOISE), dialect, [c.name for c in NOISE.columns])
-        own = _of(NOISE) & (CHARGES.c.party == NOISE.c.party)
+        of_charge = _of(NOISE) & (CHARGES.c.party == NOISE.c.party)
         same = (CHARGES.c.stream == NOISE.c.stream) & (CHARGES.c.step == NOISE.c.step)
         kept = sa.select(NOISE.c.step, NOISE.c.shape, NOISE.c.draw, CHARGES.c.digest)
-        joined = kept.select_from(NOISE.join(CHARGES, same)).where(own)
+        joined = kept.select_from(NOISE.join(CHARGES, same)).where(of_charge)
         self._select = Compiled(joined.order_by(NOISE.c.step), dialect)
         at = NOISE.c.step == sa.bindparam("at")
         self._one = Compiled(sa.select(NOISE.c.shape, NOISE.c.draw).where(_of(NOISE), at), dialect)
@@ -272,7 +271,7 @@ class DrawTable:
     def keep(
         self, connection: Connection, party: str, stream: str, step: int, written: tuple[str, bytes]
     ) -> None:
-        """Keep a draw, given as shape and bytes."""
+        """Store a draw, given as shape and bytes."""
         shape, data = written
         values = {"party": party, "stream": stream, "step": step, "shape": shape, "draw": data}
         self._insert.run(connection, values)
@@ -287,7 +286,7 @@ class DrawTable:
         ]
 
     def check(self, connection: Connection, charge: Charge, place: str) -> None:
-        """Refuse a charge whose draw is missing or is another one."""
+        """Refuse a charge whose draw is missing or differs."""
         where = {"payer": charge.party, "name": charge.stream, "at": charge.step}
         if charge.digest is not None:
             shape, data = self._one.first(connection, where) or (None, None)

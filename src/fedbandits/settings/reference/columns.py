@@ -1,4 +1,4 @@
-"""Columns of the user's own data, and the parts that they can play."""
+"""Columns of the user's own data, and their possible roles."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._suggest import did_you_mean
-from fedbandits.environments.tables.cells import RawTable, found_in, missing, numbers, texts
+from fedbandits.environments.tables.cells import RawTable, column_kind, missing, numbers, texts
 from fedbandits.environments.tables.features import mark_among
 from fedbandits.environments.tables.formats import tidy, unit_since_1970
 from fedbandits.errors import ConfigError, DataError
 
-#: More different texts than these are names, not categories or classes.
+#: Largest number of categories or classes: a column with more texts has names.
 MOST_TEXTS = 50
-#: Up to so many different texts that begin with digits are taken as categories, such as doses.
+#: Largest number of texts with leading digits for categories, such as doses.
 _MOST_DOSES = 10
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(
     pathlib.Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
@@ -28,11 +28,11 @@ _GUESSES = {
 }
 #: Meanings of the roles.
 MEANINGS = _WORDS["meanings"]
-#: Roles of a log, which must all be there.
+#: Roles of a log, all of which are needed.
 LOG = ("action", "reward", "propensity")
 _IDENTIFIERS = re.compile(_WORDS["unfit"]["identifiers"])
 _PERSONAL = re.compile(_WORDS["unfit"]["personal"], re.IGNORECASE)
-#: Numbers with something beside the digits, such as 37 %, 5.000 €, 1.234,50 or < 3.
+#: Numbers with further characters, such as 37 %, 5.000 €, 1.234,50 or < 3.
 _ALMOST_NUMBERS = re.compile(r"[<>~≤≥±]?\s*[-+−]?\s*\d[\d.,'’\s]*\s*[^\W\d_]{0,4}[%‰€$£°]?\Z")
 _KINDS = {"number": "numbers", "text": "texts", "date": "dates", "mixed": "numbers and texts"}
 
@@ -44,11 +44,11 @@ class Column(NamedTuple):
     kind: str  #: ``number``, ``text``, ``date``, ``mixed`` or ``empty``.
     different: int  #: Number of different values.
     gaps: int  #: Number of missing values.
-    marks: tuple[str, ...]  #: What stands for them, beside empty cells.
-    unfit: str  #: Why it cannot be a feature; empty if it can.
+    marks: tuple[str, ...]  #: Marks of missing values, beside empty cells.
+    unfit: str  #: Reason against use as a feature; empty for a possible feature.
 
     @property
-    def told(self) -> str:
+    def content(self) -> str:
         """Content of the column, in words."""
         if self.kind == "empty":
             return self.kind
@@ -59,13 +59,13 @@ class Column(NamedTuple):
 
 def look(raw: RawTable, name: str) -> Column:
     """Examine a column of a table."""
-    found, gaps = found_in(raw, name, "features"), missing(raw, name, "features")
+    content, gaps = column_kind(raw, name, "features"), missing(raw, name, "features")
     cells = raw.columns[name]
     written = tuple(sorted({*cells[gaps]} - {""})) if cells.dtype == object else ()
     values = set(texts(raw, name, "features")[~gaps])
-    where = f"{raw.unit} {raw.lines[found.row]}"
-    why = _unfit(raw, name, found.kind, values, where)
-    return Column(name, found.kind, len(values), int(gaps.sum()), written, why)
+    where = f"{raw.unit} {raw.lines[content.row]}"
+    unfit = _unfit(raw, name, content.kind, values, where)
+    return Column(name, content.kind, len(values), int(gaps.sum()), written, unfit)
 
 
 def _unfit(raw: RawTable, name: str, kind: str, values: set[str], where: str) -> str:
@@ -96,7 +96,7 @@ def _unfit(raw: RawTable, name: str, kind: str, values: set[str], where: str) ->
 
 
 def _unreadable(raw: RawTable, name: str) -> str:
-    """Say why numbers of a column cannot be read, or need another look; empty if they can."""
+    """Return the reason why a column of numbers is unfit or doubtful; empty for good numbers."""
     try:
         values = numbers(raw, name, "features")
     except DataError as error:
@@ -117,18 +117,18 @@ def _unreadable(raw: RawTable, name: str) -> str:
 
 
 class Asked(NamedTuple):
-    """A role that somebody must name a column for."""
+    """A role for which the user must name a column."""
 
     role: str
     meaning: str
-    allowed: str  #: What may have it, in words.
-    columns: tuple[str, ...]  #: The columns that may.
+    allowed: str  #: Columns that may have the role, in words.
+    columns: tuple[str, ...]  #: Names of the columns that may have the role.
 
 
 class UnnamedColumnError(ConfigError):
-    """A column must be named, as nothing tells which one it is.
+    """A column must be named, because no name of a column reveals it.
 
-    ``asks`` is what may be named: the first, or one of the others if it is another kind of table.
+    ``asks`` are the possible roles: the first, or another for another kind of table.
     """
 
     def __init__(self, message: str, asks: tuple[Asked, ...]) -> None:
@@ -137,17 +137,17 @@ class UnnamedColumnError(ConfigError):
 
 
 class Roles(NamedTuple):
-    """Columns by their roles; a role that no column has is not there."""
+    """Columns by their roles, without roles that no column has."""
 
     columns: Mapping[str, str]
     guessed: frozenset[str] = frozenset()
 
     def of(self, role: str) -> str:
-        """Return the column with a role; empty if there is none."""
+        """Return the column with a role; empty if no column has it."""
         return self.columns.get(role, "")
 
     def use(self, name: str) -> str:
-        """Describe the role of a column; empty if it has none."""
+        """Describe the role of a column; empty if the column has none."""
         for role, held in self.columns.items():
             if held == name:
                 return f"{MEANINGS[role]}{' (guessed by its name)' if role in self.guessed else ''}"
@@ -155,11 +155,12 @@ class Roles(NamedTuple):
 
 
 def guessed_roles(columns: Mapping[str, Column], data: str, **given: str | None) -> Roles:
-    """Find which column has which role: as given, and otherwise by their names.
+    """Return the columns' roles: as given, and otherwise guessed from their names.
 
-    It is a log if a column of one is given, or if there are propensities, and no target is given,
-    nor told by its name in a table that has not all of a log.
-    Raises ConfigError if a column is not there, or one that must be named is not.
+    The table is a log if a column of a log is given. It is also a log if there are propensities and
+    no target is given, unless only the target's name is in the table, and not all roles of a log.
+
+    Raises ConfigError if a given column does not exist, or a needed role has no column.
     """
     chosen = {role: _named(columns, data, role, name) for role, name in given.items() if name}
     fitting = {
@@ -223,8 +224,8 @@ def _refuse_roles(
         name = roles.of(role)
         if name and not _can_be(role, columns[name]):
             raise ConfigError(
-                f"init --{role}: {name!r} holds {columns[name].told}; allowed: a column with 2 to "
-                f"{MOST_TEXTS} different values"
+                f"init --{role}: {name!r} holds {columns[name].content}; allowed: a column with 2 "
+                f"to {MOST_TEXTS} different values"
             )
 
 

@@ -11,12 +11,12 @@ _UNDERLINE = re.compile(r"^-{3,}$")
 
 
 def summary_of(kind: type) -> str:
-    """Return the first line of a class's docstring; empty if it has none."""
+    """Return the first line of a class's docstring; empty without a docstring."""
     return _plain(_lines(kind)[0]) if _lines(kind) else ""
 
 
 def description_of(kind: type) -> list[str]:
-    """Return the paragraphs of a class's docstring, without its sections, a line of text each."""
+    """Return the paragraphs of a class's docstring, without its sections, each on one line."""
     return [_plain(text) for text in _paragraphs(_before_sections(_lines(kind)))]
 
 
@@ -26,10 +26,10 @@ def meanings_of(kind: type) -> dict[str, str]:
 
 
 def marked_meanings_of(kind: type) -> dict[str, str]:
-    """Return the meaning of each field as it is written, with the marks of reStructuredText.
+    """Return the meaning of each field as written, with the marks of reStructuredText.
 
-    It is read from the section "Parameters" of its docstring, and of those of its base classes. A
-    field that none of them names is left out.
+    Meanings are read from the section "Parameters" of the class's docstring, and of its base
+    classes. A field that no docstring names is left out.
     """
     meanings: dict[str, str] = {}
     for base in kind.__mro__:
@@ -39,7 +39,7 @@ def marked_meanings_of(kind: type) -> dict[str, str]:
 
 
 def _lines(kind: type) -> list[str]:
-    """Return the lines of a class's own docstring, not of one that it inherits."""
+    """Return the lines of a class's own docstring, not of an inherited docstring."""
     text = kind.__dict__.get("__doc__")
     return inspect.cleandoc(text).splitlines() if isinstance(text, str) else []
 

@@ -1,6 +1,6 @@
 """The words of ``glossary.toml``, by subject: of results, reports, audits and pages.
 
-``python -m fedbandits.settings.reference.glossary > docs/glossary.md`` makes the page of them.
+``python -m fedbandits.settings.reference.glossary > docs/glossary.md`` makes the page.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TERMS: dict[str, str] = {
     if terms not in (COLUMNS, VARIABLES)
     for term, meaning in terms.items()
 }
-#: Everything in which a word may be looked up: where it is met, and what words mean there.
+#: All lists of words, by the place where readers meet the words.
 WORDS: dict[str, dict[str, str]] = {
     "a column of summary.csv": COLUMNS,
     "a variable of results": VARIABLES,

@@ -1,7 +1,7 @@
 """The JSON schema of a configuration: an editor completes keys with it, and marks wrong values.
 
-Types and limits are read from the structs, meanings from their docstrings. What depends on several
-keys at once, or on data, no schema can say: ``fedbandits run`` checks that.
+Types and limits are read from the structs, meanings from their docstrings. A schema cannot state
+rules about several keys, or about data: ``fedbandits run`` checks these rules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fedbandits.systems import System, find_preset, systems
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE = "#/$defs/{name}"
-#: What a system's table may have besides its own keys.
+#: Further keys of a system's table.
 _LABEL = {"type": "string", "minLength": 1, "maxLength": 60}
 _MODULE = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
@@ -27,13 +27,13 @@ _MODULE = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "st
 def json_schema() -> dict[str, Any]:
     """Return the JSON schema of an experiment's TOML file.
 
-    Every key of every preset and environment is in it, with its meaning, limits and default. Parts
-    may be tables, or short: ``"growing(1.5)"``.
+    It contains every key of every preset and environment, with its meaning, limits and default.
+    Parts may be tables, or short: ``"growing(1.5)"``.
     """
     known = systems()
     kinds: list[Any] = [
         *environments().values(),
-        *(each.config_type for each in known),
+        *(system.config_type for system in known),
         ExperimentKeys,
     ]
     references, definitions = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
@@ -49,8 +49,8 @@ def json_schema() -> dict[str, Any]:
     head["properties"]["systems"] = {"type": "array", "minItems": 1, "items": _system(known)}
     head["properties"] |= {"module": _MODULE, "module_digests": {"type": "object"}}
     head["properties"]["sweep"] = {"type": "object", "description": "Keys, each with its values."}
-    for each, reference in zip(known, configs, strict=True):
-        _as_table(definitions[_name_of(reference)], each)
+    for system, reference in zip(known, configs, strict=True):
+        _as_table(definitions[_name_of(reference)], system)
     return {"$schema": _DIALECT, **head, "title": "fedbandits experiment", "$defs": definitions}
 
 
@@ -68,12 +68,12 @@ def _explain(definition: dict[str, Any], kind: type) -> None:
 
 
 def _in_javascript(node: Any) -> None:
-    """Write patterns as JavaScript has them, and descriptions of parts in one paragraph."""
-    for each in _tables(node):
-        if isinstance(each.get("pattern"), str):
-            each["pattern"] = each["pattern"].replace("\\Z", "$")
-        if isinstance(each.get("description"), str):
-            each["description"] = each["description"].split("\n\n")[0].replace("\n", " ")
+    """Write patterns in JavaScript's form, and descriptions of parts in one paragraph."""
+    for table in _tables(node):
+        if isinstance(table.get("pattern"), str):
+            table["pattern"] = table["pattern"].replace("\\Z", "$")
+        if isinstance(table.get("description"), str):
+            table["description"] = table["description"].split("\n\n")[0].replace("\n", " ")
 
 
 def _tables(node: Any) -> Iterator[dict[str, Any]]:
@@ -87,9 +87,9 @@ def _tables(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def _allow_short_parts(definition: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Add the short form, a text, where a key is a part that is told by its kind."""
+    """Add the short form, a text, to each key that is a part with a kind."""
     for key, value in definition.get("properties", {}).items():
-        kinds = [name for each in _options(value) if (name := _kind(each, definitions))]
+        kinds = [name for option in _options(value) if (name := _kind(option, definitions))]
         if kinds:
             path = r"|.*[./\\].*" if "file" in kinds else ""
             short = {"type": "string", "pattern": rf"^\s*({'|'.join(kinds)})\s*(\(.*\))?\s*$"}
@@ -105,7 +105,7 @@ def _options(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _kind(option: dict[str, Any], definitions: dict[str, Any]) -> str | None:
-    """Return the kind of a part; None if an option is none."""
+    """Return the kind of a part; None for an option that is no part."""
     definition = definitions.get(_name_of(option)) if "$ref" in option else None
     tag = (definition or {}).get("properties", {}).get("kind", {})
     kind: str | None = tag.get("const", (tag.get("enum") or [None])[0])
@@ -121,8 +121,8 @@ def _as_table(definition: dict[str, Any], system: System[Any]) -> None:
 
 
 def _system(known: list[System[Any]]) -> dict[str, Any]:
-    """Describe one table of ``systems``: its preset says which keys it has, and their defaults."""
-    presets = [name for each in known for name in each.presets]
+    """Describe one table of ``systems``: its preset determines its keys, and their defaults."""
+    presets = [name for system in known for name in system.presets]
     return {
         "type": "object",
         "required": ["preset"],
@@ -140,12 +140,14 @@ def _rule(preset: str) -> dict[str, Any]:
     system = find_preset(preset)
     assert system is not None  # noqa: S101 - it was listed
     config = variant({"preset": preset}, preset).config
-    own = system.presets[preset].settings
+    preset_settings = system.presets[preset].settings
     return {
         "if": {"properties": {"preset": {"const": preset}}},
         "then": {
             "$ref": f"#/$defs/{system.config_type.__name__}",
             "description": system.presets[preset].description,
-            "properties": {key: {"default": written(getattr(config, key))} for key in own},
+            "properties": {
+                key: {"default": written(getattr(config, key))} for key in preset_settings
+            },
         },
     }

@@ -1,6 +1,6 @@
-"""Every key that can be set: its type, its default, allowed values, and its meaning.
+"""Every key of a configuration: its type, its default, allowed values, and its meaning.
 
-Types and limits are read from the fields of the structs themselves, meanings from their docstrings.
+Types and limits are read from the fields of the structs, meanings from their docstrings.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from fedbandits.settings.written import written
 
 
 class Part(NamedTuple):
-    """One of the values that a key can have which is a small table of its own."""
+    """An allowed value of a key that is a small table."""
 
-    name: str  #: Its kind, as ``growing``.
+    name: str  #: The part's kind, as ``growing``.
     meaning: str  #: Its meaning, in one sentence.
-    keys: tuple[Key, ...]  #: Its own keys, in the order in which they may be written in brackets.
+    keys: tuple[Key, ...]  #: The part's keys, in the order of the short form in brackets.
 
     @property
     def written(self) -> str:
-        """Short form, with the names of its keys: ``growing(factor, first)``."""
+        """Short form, with the names of the keys: ``growing(factor, first)``."""
         names = ", ".join(key.name for key in self.keys)
         return f"{self.name}({names})" if names else self.name
 
@@ -36,24 +36,24 @@ class Part(NamedTuple):
 class Key(NamedTuple):
     """A key of a configuration."""
 
-    #: Path below the table that it is a key of: ``epsilon``, or ``schedule.growing.factor``.
+    #: Path below the table of the key: ``epsilon``, or ``schedule.growing.factor``.
     path: str
-    #: Its type, as ``a number``, or ``a whole number or a word``.
+    #: Type of the key, as ``a number``, or ``a whole number or a word``.
     type_in_words: str
-    #: Its default in TOML; empty where nothing stands for it, None where it must be given.
+    #: Default in TOML; empty for no value, None for a required key.
     default: str | None
     #: Allowed values, with limits: ``a number > 0 and < 1``, or ``"raw", "released"``.
     allowed: str
-    #: Its meaning; empty where nobody has written it down.
+    #: Meaning of the key; empty without documentation.
     meaning: str
-    #: Allowed values that are tables of their own.
+    #: Allowed values that are tables.
     parts: tuple[Part, ...] = ()
-    #: Allowed words beside such tables.
+    #: Allowed words beside tables.
     words: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """Last step of its path."""
+        """Last step of the path."""
         return self.path.rpartition(".")[2]
 
 
@@ -63,11 +63,11 @@ def keys_of(
     prefix: str = "",
     documented: type | None = None,
 ) -> tuple[Key, ...]:
-    """Return the keys of a struct, in order; those that many environments have come last.
+    """Return the keys of a struct, in order; keys that many environments share come last.
 
-    Defaults are the values of ``config``, such as the configuration of a preset, where it is given.
-    All paths begin with ``prefix``, its last point included. Meanings are read from the docstring
-    of the class ``documented``, if it is another.
+    Defaults are the values of ``config``, such as the configuration of a preset, if given. All
+    paths begin with ``prefix``, its last point included. Meanings are read from the docstring of
+    the class ``documented``, by default that of the struct.
     """
     meanings, keys = meanings_of(documented or kind), []
     described = inspect.type_info(kind)
@@ -94,7 +94,7 @@ def keys_of(
 
 
 def nested(keys: tuple[Key, ...]) -> Iterator[Key]:
-    """Iterate over keys, each followed by those of its parts."""
+    """Iterate over keys, each followed by the keys of its parts."""
     for key in keys:
         yield key
         for part in key.parts:
@@ -128,7 +128,7 @@ def _kinds(info: inspect.Type) -> list[inspect.Type]:
 
 
 def parts_of(info: inspect.Type, path: str) -> tuple[Part, ...]:
-    """Return the tables that a key can have as its value, told apart by their kind."""
+    """Return the tables that are allowed values of a key, which differ by their kind."""
     structs = [k for k in _kinds(info) if isinstance(k, inspect.StructType) and k.tag_field]
     return tuple(
         Part(str(s.tag), summary_of(s.cls), keys_of(s.cls, prefix=f"{path}.{s.tag}."))
@@ -137,7 +137,7 @@ def parts_of(info: inspect.Type, path: str) -> tuple[Part, ...]:
 
 
 def words_of(info: inspect.Type) -> tuple[str, ...]:
-    """Return the words that a key can have beside tables; empty if it can have no tables."""
+    """Return the words that a key allows beside tables; empty if it allows no tables."""
     kinds = _kinds(info)
     if not any(isinstance(kind, inspect.StructType) for kind in kinds):
         return ()
@@ -170,7 +170,7 @@ def _noun(info: inspect.Type, article: str = "a ") -> str:
 
 
 def _allowed(info: inspect.Type) -> str:
-    """List allowed values; words come last, so that they are read together."""
+    """List allowed values; words come last, side by side."""
     kinds = sorted(_kinds(info), key=lambda kind: isinstance(kind, inspect.LiteralType))
     tables = [in_toml(part.written) for part in parts_of(info, "")]
     others = [_limited(kind) for kind in kinds if not getattr(kind, "tag_field", None)]

@@ -1,4 +1,4 @@
-"""A commented configuration for a file of the user's own data, ready to be run."""
+"""A commented configuration for a file of the user's own data, ready to run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from fedbandits.settings.toml_files import NAME
 
 #: Learning alone, sharing everything in clear, and sharing privately in two ways.
 _COMPARED = ("linucb-alone", "linucb-pooled-hybrid")
-#: Private systems: in secure sums of fewer parties each would have all of the noise.
+#: Private systems. In secure sums of fewer than three parties each party would need all of the
+#: noise.
 _PRIVATE, _PRIVATE_OF_TWO = ("feducb-secure", "feducb-secure-hybrid"), ("feducb", "feducb-hybrid")
 _FEWEST_SUMMED = 3
 _LABELS = {"linucb-alone": "alone", "linucb-pooled-hybrid": "pooled in clear"}
@@ -43,8 +44,8 @@ _AGENTS, _MOST_ARMS, _MOST_FACTORS = 4, 20, 10
 class OwnData(NamedTuple):
     """A configuration for the user's own data."""
 
-    text: str  # the file
-    told: tuple[str, ...]  # what the user should know, a line each
+    text: str  # text of the file
+    notes: tuple[str, ...]  # notes for the user, a line each
     rows: int | None = None  # rows of the table; None if the file has ratings
 
 
@@ -59,12 +60,12 @@ def own_data_template(
 
     The file is read here, and nothing of it leaves this machine. ``path``, where the configuration
     will be, names the experiment too. ``site``, ``target``, ``person``, ``action``, ``reward`` and
-    ``propensity`` are the columns with these roles; others are guessed by their names. The systems
-    are by default learning alone, pooling in clear, ``feducb-secure`` and ``feducb-secure-hybrid``;
-    without secure sums where there are fewer than three parties.
+    ``propensity`` are the columns with these roles; missing roles are guessed from names. The
+    systems are by default learning alone, pooling in clear, ``feducb-secure`` and
+    ``feducb-secure-hybrid``; without secure sums for fewer than three parties.
 
-    Raises DataError if the file is no table, and ConfigError if a column is not there, there is no
-    target, or what is written could not be run.
+    Raises DataError if the file is no table, and ConfigError if a column does not exist, there is
+    no target, or the written configuration could not be run.
     """
     if is_pipe(data):
         raise ConfigError(
@@ -80,7 +81,7 @@ def own_data_template(
     if len(columns) < 2:
         raise ConfigError(
             f"init --data: the first line of {data} names fewer than two columns. It must name all "
-            "of them; take out a title above it, or say with --separator what separates cells"
+            "columns; take out a title above it, or give the separator of cells with --separator"
         )
     roles = guessed_roles(columns, data, **given)
     features = [name for name, c in columns.items() if not roles.use(name) and not c.unfit]
@@ -91,22 +92,22 @@ def own_data_template(
             f"init --data: {data} has no column that can be a feature{f'. {out}' if out else ''}"
         )
     text = _text(raw, data, path, columns, roles, features, reading, presets)
-    told = tuple(_told(raw, data, columns, roles, features))
-    return OwnData(_checked(data, text), told, len(raw.lines))
+    notes = tuple(_notes(raw, data, columns, roles, features))
+    return OwnData(_checked(data, text), notes, len(raw.lines))
 
 
 def _with_marks(raw: RawTable, reading: Reading) -> tuple[RawTable, Reading]:
-    """Add known marks of missing values that occur in the table to the stated ones."""
+    """Add known marks of missing values in the table to the stated marks."""
     if reading.marks is None:
         return raw, reading
     usual = raw.read_as(reading._replace(marks=None))
-    there = {text for name in usual.columns for text in look(usual, name).marks}
-    reading = reading._replace(marks=(*reading.marks, *sorted(there - {*reading.marks})))
+    present = {text for name in usual.columns for text in look(usual, name).marks}
+    reading = reading._replace(marks=(*reading.marks, *sorted(present - {*reading.marks})))
     return raw.read_as(reading), reading
 
 
 def _filled(template: str, data: str, path: str | pathlib.Path, **values: Any) -> str:
-    """Fill in the template of a file of ``data``, whose name will be ``path``."""
+    """Fill in the template of a file of ``data``, with the name ``path``."""
     room = jinja2.FileSystemLoader(pathlib.Path(__file__).parent)
     filling = jinja2.Environment(  # noqa: S701 - it writes TOML, no page
         loader=room,
@@ -133,7 +134,7 @@ def _text(
     width, lines = max(map(len, columns)), []
     for name, column in columns.items():
         use = roles.use(name) or (f"left out: {column.unfit}" if column.unfit else "a feature")
-        lines.append(f"{name:<{width}}  {column.told}: {use}")
+        lines.append(f"{name:<{width}}  {column.content}: {use}")
     propensity = roles.of("propensity")
     text = _filled(
         "own_table.toml.jinja", data, path,
@@ -148,7 +149,7 @@ def _text(
 
 
 def _systems(presets: Sequence[str], parties: int = _FEWEST_SUMMED) -> str:
-    """Write tables of the presets, by default of those that fit so many parties."""
+    """Write tables of the presets; the default fits the number of parties."""
     lines = []
     private = _PRIVATE if parties >= _FEWEST_SUMMED else _PRIVATE_OF_TWO
     for preset in presets or (*_COMPARED, *private):
@@ -158,7 +159,7 @@ def _systems(presets: Sequence[str], parties: int = _FEWEST_SUMMED) -> str:
 
 
 def _checked(data: str, text: str) -> str:
-    """Return a configuration that can be run; ConfigError says why this one cannot."""
+    """Return a configuration after a check; ConfigError with the reason if it cannot be run."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConfigWarning)
         try:
@@ -173,7 +174,7 @@ def _size(raw: RawTable) -> str:
     return f"{len(raw.lines):,} rows{how}"
 
 
-def _told(
+def _notes(
     raw: RawTable, data: str, columns: Mapping[str, Column], roles: Roles, features: Sequence[str]
 ) -> Iterable[str]:
     """List the recognised columns, and the columns that were left out, with reasons."""
@@ -191,7 +192,7 @@ def _told(
 
 
 def _how(reading: Reading) -> dict[str, Any]:
-    """Return the keys that say how the file is read, where it is not found out."""
+    """Return the keys for the format of the file, if it is not found from the file."""
     keys = {"separator": reading.separator, "decimal": reading.decimal}
     keys["thousands"] = reading.thousands
     if reading.encoding != AS_FOUND.encoding:
@@ -203,7 +204,7 @@ def _how(reading: Reading) -> dict[str, Any]:
 def _rounds(raw: RawTable, roles: Roles) -> int:
     """Choose about one visit for each row of the smallest site, but not too few or too many.
 
-    Of a log, whose rows come once, it is the largest site.
+    A log, whose rows come once, is played as long as the largest site has rows.
     """
     counts = np.array([len(raw.lines) // 4])
     if roles.of("site"):
@@ -254,9 +255,9 @@ def _different(raw: RawTable, name: str) -> list[str]:
 
 
 def _quoted(table: Mapping[str, object]) -> dict[str, object]:
-    """Write names as TOML writes keys: in quotation marks where they need them."""
+    """Write names as TOML writes keys: in quotation marks if necessary."""
     bare = re.compile(r"[A-Za-z0-9_-]+\Z")
-    return {name if bare.match(name) else in_toml(name): held for name, held in table.items()}
+    return {name if bare.match(name) else in_toml(name): value for name, value in table.items()}
 
 
 def _are_ratings(data: str, reading: Reading) -> bool:
@@ -270,15 +271,15 @@ def _are_ratings(data: str, reading: Reading) -> bool:
 
 
 def _of_ratings(data: str, path: str | pathlib.Path, reading: Reading) -> str:
-    """Write the configuration for a file of ratings, but for its systems.
+    """Write the configuration for a file of ratings, without its systems.
 
     Raises ConfigError if there are too few ratings.
     """
     users, items, _ = read_ratings(data, reading)
     pairs = np.unique(np.stack([users, items]), axis=1)
-    each = np.sort(np.bincount(pairs[0]))[::-1]  # ratings of a user, most first
-    arms = min(_MOST_ARMS, int(each[_AGENTS - 1]) if len(each) >= _AGENTS else 0)
-    factors = min(_MOST_FACTORS, len(each) - 1, int(items.max()))
+    per_user = np.sort(np.bincount(pairs[0]))[::-1]  # ratings of each user, in descending order
+    arms = min(_MOST_ARMS, int(per_user[_AGENTS - 1]) if len(per_user) >= _AGENTS else 0)
+    factors = min(_MOST_FACTORS, len(per_user) - 1, int(items.max()))
     if arms < 2 or factors < 2:
         raise ConfigError(
             f"init --data: {data} has too few ratings: {_AGENTS} users with two ratings each are "
@@ -286,6 +287,6 @@ def _of_ratings(data: str, path: str | pathlib.Path, reading: Reading) -> str:
         )
     return _filled(
         "own_ratings.toml.jinja", data, path,
-        size=f"{len(users):,} ratings by {len(each):,} users", told=_RATINGS, how=_how(reading),
-        agents=_AGENTS, arms=arms, dim=factors,
+        size=f"{len(users):,} ratings by {len(per_user):,} users", notes=_RATINGS,
+        how=_how(reading), agents=_AGENTS, arms=arms, dim=factors,
     )  # fmt: skip

@@ -31,17 +31,17 @@ class Place(NamedTuple):
 
     #: The key; its path begins at the root of a file, as ``systems.epsilon``.
     key: Key
-    #: Systems or kinds of environment in which it means the same; empty for all experiments.
+    #: Systems or kinds of environment with this key; empty for all experiments.
     owners: tuple[str, ...]
 
 
 def built_in_systems() -> list[System[Any]]:
-    """Return the systems of this package; nobody else's code is run for that."""
+    """Return the systems of this package, without running other packages' code."""
     return [find_system(name) for name in BUILT_IN]
 
 
 def built_in_environments() -> dict[str, type[Environment]]:
-    """Return the environments of this package, by kind; nobody else's code is run for that."""
+    """Return the environments of this package, by kind, without running other packages' code."""
     return {kind: worlds.find_environment(kind) for kind in worlds.BUILT_IN}
 
 
@@ -61,7 +61,7 @@ def experiment_keys() -> tuple[Key, ...]:
 
 
 def entry_keys() -> tuple[Key, ...]:
-    """Return the keys that every table of ``[[systems]]`` can have, whatever the system."""
+    """Return the keys that every table of ``[[systems]]`` can have."""
     words = {
         "preset": "a preset's name; `fedbandits list` shows them all",
         "label": "up to 60 printable characters, not beginning with _ or a space",
@@ -95,10 +95,10 @@ def places() -> tuple[Place, ...]:
 
 
 def find_places(asked: str, among: Iterable[Place]) -> list[Place]:
-    """Find the places of a key whose path was written in part, or with a system's label.
+    """Return the places of a key whose path is given in part, or with a system's label.
 
     ``factor``, ``schedule.factor``, ``systems.0.schedule.factor`` and ``systems.growing.factor``
-    all find ``systems.schedule.growing.factor``.
+    all lead to ``systems.schedule.growing.factor``.
     """
     steps, among = steps_in(asked), list(among)
     if steps[:1] == ["systems"] and len(steps) > 2:
@@ -120,7 +120,7 @@ def parts() -> dict[str, list[tuple[Part, str, str]]]:
 
 
 def _matching(steps: list[str], among: list[Place]) -> list[Place]:
-    """Find places, shortest paths first; a path that was written in full finds no others."""
+    """Return the matching places, shortest paths first; a complete path matches only itself."""
     exact = [place for place in among if place.key.path.split(".") == steps]
     if exact and len(steps) > 1:
         return exact
@@ -129,7 +129,7 @@ def _matching(steps: list[str], among: list[Place]) -> list[Place]:
 
 
 def _fits(steps: list[str], path: list[str]) -> bool:
-    """Tell whether steps lead to the end of a path, some of its steps left out."""
+    """Tell whether steps lead to the end of a path, with any of its steps left out."""
     if not steps or steps[-1] != path[-1]:
         return False
     remaining = iter(path)
@@ -147,7 +147,7 @@ def _below(table: str, keys: tuple[Key, ...]) -> tuple[Key, ...]:
 
 
 def paths() -> Iterator[str]:
-    """Iterate over every path and its last step: the names that somebody may ask for."""
+    """Iterate over every path and its last step, for suggestions."""
     for place in places():
         yield place.key.path
         yield place.key.name

@@ -26,9 +26,9 @@ from fedbandits.settings.written import changed, written
 from fedbandits.systems import System, find_system, systems
 from fedbandits.systems.registry import BUILT_IN
 
-#: Columns of a docstring.
+#: Width of a docstring, in columns.
 _WIDTH = 90
-#: Types that a part of a configuration may be given as, besides an object of its class.
+#: Types of a part of a configuration, besides an object of its class.
 _SHORT_FORMS = ("str", "Mapping[str, Any]")
 _SIMPLE_TYPES: dict[type[types.Type], str] = {
     types.IntType: "int",
@@ -40,11 +40,11 @@ _SIMPLE_TYPES: dict[type[types.Type], str] = {
 
 
 class Setting(NamedTuple):
-    """One setting of a preset, for those who complete and explain it."""
+    """One setting of a preset, for completion and explanation."""
 
     name: str
-    hint: str  #: The types that it takes, as one writes them in Python.
-    usual: Any  #: Its value where it is not given.
+    hint: str  #: The allowed types, in Python's notation.
+    usual: Any  #: Default value.
     meaning: str
 
 
@@ -75,13 +75,13 @@ def identifier(preset: str) -> str:
 def settings_of_preset(system: System[Any], preset: str) -> list[Setting]:
     """Return the settings of a preset, in the order of its configuration's fields."""
     config = variant({"preset": preset}, preset).config
-    texts = marked_meanings_of(system.config_type)
+    meanings = marked_meanings_of(system.config_type)
     return [
         Setting(
             field.name,
             " | ".join(type_names(field.type)),
             written(getattr(config, field.name)),
-            texts.get(field.name, ""),
+            meanings.get(field.name, ""),
         )
         for field in msgspec.structs.fields(system.config_type)
     ]
@@ -102,12 +102,12 @@ def preset_function(system: System[Any], preset: str) -> Callable[..., Variant]:
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(
-                each.name,
+                setting.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=each.usual,
-                annotation=_Unquoted(each.hint),
+                default=setting.usual,
+                annotation=_Unquoted(setting.hint),
             )
-            for each in (label, *settings)
+            for setting in (label, *settings)
         ],
         return_annotation=Variant,
     )
@@ -131,16 +131,16 @@ def _docstring(system: System[Any], preset: str, settings: list[Setting]) -> str
         "label",
         "    Its name in results; the preset's by default.",
     ]
-    for each in settings:
-        lines += [each.name, *textwrap.wrap(
-            each.meaning, _WIDTH, initial_indent="    ", subsequent_indent="    ",
+    for setting in settings:
+        lines += [setting.name, *textwrap.wrap(
+            setting.meaning, _WIDTH, initial_indent="    ", subsequent_indent="    ",
             break_long_words=False,
         )]  # fmt: skip
     return "\n".join(lines)
 
 
 def part_classes(annotation: Any) -> list[type]:
-    """Return the classes of the parts that a field takes."""
+    """Return the classes of the parts that a field allows."""
     kinds = _alternatives(types.type_info(annotation))
     return [kind.cls for kind in kinds if isinstance(kind, types.StructType)]
 
@@ -148,7 +148,7 @@ def part_classes(annotation: Any) -> list[type]:
 def type_names(
     annotation: Any, called: Callable[[type], str] = lambda part: part.__name__
 ) -> list[str]:
-    """Return the types that a field takes, as one writes them in Python.
+    """Return the types that a field allows, in Python's notation.
 
     A part may be given as an object, in its short form, or as a table. ``called`` returns the name
     of its class.
@@ -175,13 +175,13 @@ def _name(info: types.Type, called: Callable[[type], str]) -> str:
         case types.ListType() | types.VarTupleType():
             return f"Sequence[{' | '.join(_names(info.item_type, called))}]"
         case types.TupleType():
-            inner = dict.fromkeys(name for each in info.item_types for name in _names(each, called))
+            inner = dict.fromkeys(name for item in info.item_types for name in _names(item, called))
             return f"Sequence[{' | '.join(inner)}]"
         case _:
             return _SIMPLE_TYPES.get(type(info), "Any")
 
 
-#: The file that is written.
+#: Path of the written file.
 STUB = pathlib.Path(__file__).parents[2] / "presets.pyi"
 _LONGEST = 100
 _HEAD = '''\
@@ -219,23 +219,30 @@ def stub() -> str:
 
 
 def _classes(systems: list[System[Any]]) -> dict[type, tuple[str, list[FieldInfo]]]:
-    """Return the classes of configurations, each with the one above it and the fields that it adds.
+    """Return the classes of configurations, each with its base class and its additional fields.
 
-    A field belongs to the highest class that explains it as all classes below do.
+    A field belongs to the highest class whose explanation all classes below share.
     """
     configurations = [system.config_type for system in systems]
-    found: dict[type, tuple[str, list[FieldInfo]]] = {}
+    classes: dict[type, tuple[str, list[FieldInfo]]] = {}
     for configuration in configurations:
         above, known = "_Label", set[str]()
         for kind in reversed(configuration.__mro__):
             if issubclass(kind, Checked) and kind is not Checked:
-                below = [each for each in configurations if issubclass(each, kind)]
-                meanings = [set(marked_meanings_of(each).items()) for each in (kind, *below)]
+                below = [
+                    configuration_type
+                    for configuration_type in configurations
+                    if issubclass(configuration_type, kind)
+                ]
+                meanings = [
+                    set(marked_meanings_of(configuration_type).items())
+                    for configuration_type in (kind, *below)
+                ]
                 added = dict(set.intersection(*meanings)).keys() - known
                 fields = [field for field in msgspec.structs.fields(kind) if field.name in added]
-                found[kind] = above, fields
+                classes[kind] = above, fields
                 above, known = _class_of_keys(kind), known | added
-    return found
+    return classes
 
 
 def _imports(systems: list[System[Any]]) -> list[str]:
@@ -258,7 +265,7 @@ def _file(part: type) -> str:
 
 
 def _module(part: type) -> str:
-    """Return the name of a part's module; the classes of two systems may have one name."""
+    """Return the name of a part's module; classes of two systems may share a name."""
     return f"_{_package(part).rpartition('.')[2]}_{_file(part)}"
 
 
@@ -271,7 +278,7 @@ def _alias(kind: type, field: str) -> str:
 
 
 def _aliases(kind: type, fields: list[FieldInfo]) -> Iterator[str]:
-    """Write a name for the types that each part of a configuration may be given as."""
+    """Write a name for the allowed types of each part of a configuration."""
     for field in fields:
         if part_classes(field.type):
             names = type_names(field.type, _qualified)
@@ -279,7 +286,7 @@ def _aliases(kind: type, fields: list[FieldInfo]) -> Iterator[str]:
 
 
 def _wrapped(head: str, names: list[str]) -> list[str]:
-    """Write an assignment of a union as the formatter of this project does."""
+    """Write an assignment of a union in the style of this project's formatter."""
     union = " | ".join(names)
     if len(head) + 1 + len(union) <= _LONGEST:
         return [f"{head} {union}"]
@@ -293,7 +300,7 @@ def _class_of_keys(kind: type) -> str:
 
 
 def _keys(kind: type, above: str, fields: list[FieldInfo]) -> Iterator[str]:
-    """Write the keys that a class of configurations adds, each with its meaning and its default."""
+    """Write the additional keys of a class of configurations, with meanings and defaults."""
     meanings, usual = marked_meanings_of(kind), kind()
     yield f"class {_class_of_keys(kind)}({above}, total=False):"
     yield from _quoted(summary_of(kind))
@@ -309,24 +316,26 @@ def _function(system: System[Any], preset: str) -> Iterator[str]:
     keys = _class_of_keys(system.config_type)
     yield f"def {identifier(preset)}(**keys: Unpack[{keys}]) -> Variant:"
     config = variant({"preset": preset}, preset).config
-    own = changed(config, system.config_type())
-    others = ", ".join(f"{key}={_literal(value)}" for key, value in own.items())
-    yield from _quoted(first_line(system, preset), f"Other defaults: {others}." if own else "")
+    changed_settings = changed(config, system.config_type())
+    others = ", ".join(f"{key}={_literal(value)}" for key, value in changed_settings.items())
+    yield from _quoted(
+        first_line(system, preset), f"Other defaults: {others}." if changed_settings else ""
+    )
 
 
 def _quoted(*paragraphs: str) -> list[str]:
     """Write a docstring, one level inside."""
     text = "\n\n".join(
-        textwrap.fill(each, _LONGEST - 10, break_long_words=False, break_on_hyphens=False)
-        for each in paragraphs
-        if each
+        textwrap.fill(paragraph, _LONGEST - 10, break_long_words=False, break_on_hyphens=False)
+        for paragraph in paragraphs
+        if paragraph
     )
     lines = f'"""{text}{chr(10) if chr(10) in text else ""}"""'.splitlines()
     return [f"    {line}" if line else "" for line in lines]
 
 
 def _literal(value: Any) -> str:
-    """Write a value as the formatter of this project does."""
+    """Write a value in the style of this project's formatter."""
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 

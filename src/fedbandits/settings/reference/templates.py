@@ -17,7 +17,7 @@ from fedbandits.settings.reference.places import experiment_keys
 from fedbandits.settings.toml_files import NAME, examples
 from fedbandits.systems.registry import find_preset, find_system, preset_names
 
-#: So few that every preset is done in seconds.
+#: Small numbers, so that every preset is done in seconds.
 _ROUNDS, _REPLICATES = 1000, 2
 _WIDTH = 96
 _HEAD = (
@@ -70,11 +70,13 @@ def _variant(preset: str) -> Variant:
 
 
 def _shared_world(variants: Iterable[Variant]) -> tuple[str, type[Environment]]:
-    """Find the first environment that all play in, and that can be made of defaults alone."""
+    """Return the first environment that all variants play in, and that needs no settings."""
     worlds = environments()
     fitting = {
         variant.preset: [
-            kind for kind, each in worlds.items() if find_system(variant.system).plays_in(each)
+            kind
+            for kind, environment in worlds.items()
+            if find_system(variant.system).plays_in(environment)
         ]
         for variant in variants
     }
@@ -97,7 +99,7 @@ def _head_lines(given: Mapping[str, str]) -> list[str]:
 
 
 def _system_lines(variant: Variant, first: Variant) -> list[str]:
-    """Write one ``[[systems]]`` table; a second of the same system has the changed keys only."""
+    """Write one ``[[systems]]`` table; a second table of a system has the changed keys only."""
     played = find_system(variant.system)
     about = f"{variant.preset}: {played.presets[variant.preset].description}"
     lines = [*comment([about]), "[[systems]]", f"preset = {in_toml(variant.preset)}"]
@@ -122,7 +124,7 @@ def _settings(keys: Iterable[Key]) -> list[str]:
 
 
 def _assigned(key: Key) -> str:
-    """Write the key's default, as a comment that can be made a line of TOML."""
+    """Write the key's default, as a comment that can become a line of TOML."""
     return f"#{key.path} = {key.default}" if key.default else f"# By default {key.path} is not set."
 
 
@@ -136,7 +138,7 @@ def _explained(key: Key) -> list[str]:
 
 
 def comment(paragraphs: Iterable[str]) -> list[str]:
-    """Write paragraphs as comments; an indented one goes on further inside."""
+    """Write paragraphs as comments; further lines of an indented paragraph are indented more."""
     lines: list[str] = []
     for text in paragraphs:
         indent = len(text) - len(text.lstrip())
@@ -152,5 +154,5 @@ def comment(paragraphs: Iterable[str]) -> list[str]:
 
 
 def in_shell(path: str | pathlib.Path) -> str:
-    """Write a path as it is typed in a shell: in quotation marks if it needs them."""
+    """Write a path for a shell: in quotation marks if necessary."""
     return f"{path}" if re.fullmatch(r"[\w./:\\~+-]+", f"{path}") else f'"{path}"'

@@ -1,4 +1,4 @@
-"""Applications of linear agents: questions to them, what each brings, and its final model."""
+"""Applications of linear agents: questions to agents, their supplies, and their final models."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from fedbandits.privacy.bounds import require_contexts
 from fedbandits.privacy.kernels import NONE
 from fedbandits.random import Key
 from fedbandits.rows import Rows
-from fedbandits.systems.agents.decisions import ContextualPlan, Offer, RecordBounds
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import Views
-from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.agents.plan import AgentsPlan, ContextualPlan, Offer, RecordBounds
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.application import (
     Asked,
@@ -31,7 +30,6 @@ from fedbandits.systems.application import (
 )
 from fedbandits.systems.exported import Learned, symmetric_inverse
 from fedbandits.systems.secure_sums import agent_secrets, helper_secrets
-from fedbandits.systems.simulated import simulated_draw, simulated_tie
 
 #: A name of a person, as an application uses it.
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -66,12 +64,15 @@ class SharedModel(Choices[ContextualPlan]):
     """All actions share one parameter vector: each decision shows every action's context."""
 
     ASKED: ClassVar[type[Asked]] = ActionsAsked
-    CHOSEN = "arm"
+
+    def __init__(self, plan: ContextualPlan) -> None:
+        super().__init__(plan)
+        self._held = plan.record_bounds
 
     def bounds(self) -> dict[str, Any]:
         row = self._row_type()
         actions = list_type(row, 1, self.plan.facts.arms)
-        return {"actions": actions, "reward": _reward(self.plan.record_bounds)}
+        return {"actions": actions, "reward": _reward(self._held)}
 
     def _row_type(self) -> Any:
         """Return the type of a row as applications send it: a context, or raw numbers."""
@@ -83,9 +84,9 @@ class SharedModel(Choices[ContextualPlan]):
         return self._visit(party, asked.person, self._contexts(party, asked.actions))
 
     def _visit(self, party: ActingParty[Any], person: str | None, situation: Any) -> Any:
-        """Return the situation, with the person for whom it is where the terms need it."""
+        """Return the situation, with the person of the decision where the terms protect persons."""
         if person is None:
-            return situation  # the party refuses it where persons are protected
+            return situation  # the party refuses a nameless visit where persons are protected
         if not self.plan.counts_persons:
             raise LocalProtocolError(
                 f"{party.name}: the terms protect records, so nobody needs to know who comes; "
@@ -95,7 +96,7 @@ class SharedModel(Choices[ContextualPlan]):
 
     def _contexts(self, party: ActingParty[Any], rows: list[list[float]]) -> Floats32:
         """Return contexts as columns, held to their bound: others could earn nothing."""
-        prepared, held = self.plan.facts.rows, self.plan.record_bounds
+        prepared, held = self.plan.facts.rows, self._held
         if prepared is not None:
             rows = _prepared(party.name, rows, prepared)
         columns = float32_columns(party.name, rows)
@@ -115,7 +116,7 @@ class ModelEach(SharedModel):
         return {
             "context": self._row_type(),
             "available": some | None,
-            "reward": _reward(self.plan.record_bounds),
+            "reward": _reward(self._held),
         }
 
     def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Any:  # type: ignore[override]
@@ -158,39 +159,35 @@ def secret_key(resources: Resources, name: str) -> Key:
 def supply(
     plan: AgentsPlan, role: str, place: int, resources: Resources
 ) -> AgentSupply | HelperSecrets | None:
-    """Make what a party brings.
+    """Make the supply of a party.
 
     An agent brings noise that is charged for, ties, draws to decide by, and secrets to mask
-    releases by. A helper brings what it shares with agents; a controller nothing.
+    releases by. A helper brings the secrets that it shares with agents; a controller nothing.
     """
     if role == HELPER:
         return helper_secrets(plan, place, resources)
     if role != "agent":
         return None
-    own, arms = plan.of_agent(place), plan.facts.arms
-    key = secret_key(resources, "ties")
+    own = plan.of_agent(place)
     noise = resources.noise(own.event) if own.release.slots else lambda step: np.zeros(0)
     person_key = resources.secret("persons") if plan.counts_persons else b""
     return AgentSupply(
-        noise,
-        lambda number: simulated_tie(arms, key, place, number),
-        person_key,
-        lambda number: simulated_draw(plan.draw_size, key, place, number),
-        agent_secrets(plan, resources),
-    )
+        noise, secret_key(resources, "ties"), person_key=person_key,
+        masks=agent_secrets(plan, resources),
+    )  # fmt: skip
 
 
 def learned_of(plan: AgentsPlan, pool: Pool, view: Views, releases: int) -> Learned:
-    """Return what a pool and a view have come to.
+    """Return the model of a pool and a view.
 
     Parameters
     ----------
     pool
-        What the agent knows of others' releases, and of its own.
+        The sum of releases that the agent knows, its own included.
     view
-        What it acts on; with a raw view its own records are in it at once.
+        The view that the agent acts on; in a raw view own records count at once.
     releases
-        The number of the last sum of releases that is in it.
+        The number of the last sum of releases in the pool.
     """
     constants = plan.constants
     rows, clear = constants.models, constants.mechanism == NONE
@@ -211,7 +208,5 @@ def learned_of(plan: AgentsPlan, pool: Pool, view: Views, releases: int) -> Lear
 
 
 def export(plan: AgentsPlan, party: Any) -> Learned:
-    """Return what an agent acts on."""
-    state = party.state
-    releases = state.taken if hasattr(state, "taken") else state.answered
-    return learned_of(plan, state.pool, state.view, releases)
+    """Return the model that an agent acts on."""
+    return learned_of(plan, *party.acts_on)

@@ -20,7 +20,7 @@ from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import covariance_of
 from fedbandits.privacy.noise_check import NoisyNumbers
-from fedbandits.privacy.protocol_check import ProtocolCheck
+from fedbandits.privacy.protocol_check import MORE_VISITS, MOST_VISITS, ProtocolCheck
 from fedbandits.systems.agents.audit_releases import (
     contents_games,
     played_numbers,
@@ -53,11 +53,10 @@ from fedbandits.systems.games import (
 from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
 from fedbandits.systems.sums_audit import sums_checks
 from fedbandits.systems.sums_audit.run import MEMBERS, SUMS, SumsAudited
-from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS
 
 #: Rounds to try, until there are some releases.
 _HORIZONS = (24, 48, 240, 1200)
-#: Rounds where nobody reacts: what others make of a record takes longer to show.
+#: Rounds where nobody reacts: the reactions of others to a record take longer to show.
 _BRIEF = 12
 _ENOUGH_RELEASES = 3
 #: In which round the audited agent has the replaced record, where a trigger is to be set off by it.
@@ -69,7 +68,7 @@ _MOST_RELEASES, _MOST_BUDGETS = 24, 16
 
 
 def games(system: System[Any], plan: AgentsPlan) -> Sequence[Game]:
-    """Return what an audit plays: the configured mechanism, then whole parties in a small world."""
+    """Return the audit's games: the configured mechanism, then whole parties in a small world."""
     return [
         *contents_games(_of_few(system, plan)),
         *messages_games(system, plan.config, plan.facts.parties),
@@ -104,7 +103,7 @@ def _releases(plan: AgentsPlan) -> bool:
 
 
 def _releasing_at_once(system: System[Any], plan: AgentsPlan) -> SmallWorld:
-    """Return agents that release after every round, of whom one may be absent.
+    """Return agents that release after every round; one agent may be absent.
 
     They play for so long that a person comes too often.
     """
@@ -294,7 +293,7 @@ def trigger_games(system: System[Any], config: AgentsConfig) -> list[Game]:
 
 
 def _triggered(system: System[Any], config: AgentsConfig, threshold: float) -> SmallWorld:
-    """Return agents whose trigger has the threshold D."""
+    """Return agents with a trigger of threshold D."""
     tried = msgspec.structs.replace(config, schedule=Determinant(threshold))
     rounds = min(_BRIEF, _HORIZONS[0])
     return SmallWorld(system, system.plan(tried, SMALL_WORLD.facts, rounds), SMALL_WORLD)

@@ -42,7 +42,7 @@ from fedbandits.systems.party_games import SmallWorld
 
 #: Releases up to which one more can be afforded: it takes the draws of all before it.
 _MOST_DRAWN = 1024
-#: What a release stands for in a check of noise; it is taken off again.
+#: The exact sum behind a release in a check of noise; the check takes it off again.
 _SUM = 3.0
 
 
@@ -81,10 +81,10 @@ def contents_games(plan: AgentsPlan) -> list[Game]:
 
 
 class _Attacked(NamedTuple):
-    """The releases that are attacked, and by whom."""
+    """The releases that are attacked, and the agents that make them."""
 
     plan: AgentsPlan
-    agents: Ints  # from whom the attacked one is drawn
+    agents: Ints  # the attacked agent is drawn from these
     scales: Floats  # of every agent, relative to the attacker's
     steps: Ints  # releases that all runs look at
     drawn: int  # one more of so many is drawn, or 0
@@ -152,7 +152,7 @@ def _released(
     sums = np.zeros((places, *constants.statistic_shape))
     noisy = np.zeros((places, constants.release_size))
     for run, (agent, model) in enumerate(targets.tolist()):
-        # What other records add is known to the attacker, and left out.
+        # The attacker knows the other records: their part is left out.
         sums[:, model] = entered[run, :, None] * record
         release_some(constants, agent, at[run], sums, draws, key, first + run, noisy)
         sums[:, model] = 0.0

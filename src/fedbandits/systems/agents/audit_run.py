@@ -23,7 +23,7 @@ from fedbandits.facts import ContextualFacts
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.likelihood import Attacker, attacker, stated_pattern
-from fedbandits.privacy.protocol_check import ProtocolCheck
+from fedbandits.privacy.protocol_check import ProtocolCheck, Visited, visits_check
 from fedbandits.random import Key
 from fedbandits.systems.agents.audit_releases import stated_scales
 from fedbandits.systems.agents.config import AgentsConfig
@@ -31,7 +31,6 @@ from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key, contexts, packed_pair, packed_record
 from fedbandits.systems.party_games import AuditedRun, Released, SmallWorld, sent_share
-from fedbandits.systems.visits_audit import Visited, visits_check
 
 AGENTS, DIMENSION, ARMS = 4, 2, 2
 #: The world that whole systems are audited in: no smaller one has others to react.

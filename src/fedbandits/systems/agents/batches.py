@@ -14,17 +14,19 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import F32, F64, ContextualEnvironment, Memory, Needs
 from fedbandits.errors import BoundExceededError, FedbanditsError
 from fedbandits.privacy.kernels import CONTEXT_TOO_LONG, NOT_A_NUMBER, REWARD_TOO_LARGE
-from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
-from fedbandits.systems.agents.kernels.rounds import new_scratch
-from fedbandits.systems.agents.kernels.sync import next_sync
-from fedbandits.systems.agents.kernels.views import explored_variance, view_radius
-from fedbandits.systems.agents.others_count import (
+from fedbandits.systems.agents.counting import (
     OTHERS_COUNT_AS,
     hears_others,
+    nothing_uncounted,
     others_count_as,
     squared_norms,
 )
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+from fedbandits.systems.agents.kernels.rounds import new_scratch
+from fedbandits.systems.agents.kernels.sync import next_sync
+from fedbandits.systems.agents.kernels.views import empty_views, explored_variance, view_radius
 from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.kernels import Tally, new_clock
 from fedbandits.systems.simulated import CompiledReplicate
 
 AnyPlan = TypeVar("AnyPlan", bound=AgentsPlan)
@@ -41,7 +43,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
     Parameters
     ----------
     plan, environment, seed, replicate
-        What is played, where, and the two numbers that name the random draws.
+        The variant, its world, and the two numbers that name the random draws.
     threads
         How many may play agents side by side in long batches. Results do not depend on it.
     """
@@ -123,7 +125,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
         return rounds
 
     def refresh(self) -> None:
-        """Let every agent pool now what it would pool before the next round."""
+        """Let every agent pool now the releases that it would pool before the next round."""
 
     def _radius_terms(self, v: int) -> tuple[Floats, float]:
         """Return terms of the pool of a view, (models, 4), and the radius' log term."""
@@ -172,7 +174,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
     @property
     def syncs(self) -> int:
         """Syncs so far."""
-        raise NotImplementedError
+        return int(self.state.clock.syncs[0])
 
     @property
     def messages(self) -> int:
@@ -181,7 +183,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
 
     @property
     def epsilon(self) -> float:
-        """ε that the contents of what an agent has sent so far cost, at the configured δ."""
+        """ε that the contents of an agent's messages so far cost, at the configured δ."""
         return self.plan.epsilon_spent(self.syncs)
 
 
@@ -191,7 +193,7 @@ def _raise_fault(faults: Ints, constants: Constants) -> None:
     Raises
     ------
     BoundExceededError, FedbanditsError
-        What happened, to whom and when.
+        The fault, with its agent and its round.
     """
     stopped = np.flatnonzero(faults[:, 0])
     if not len(stopped):
@@ -217,10 +219,36 @@ def _raise_fault(faults: Ints, constants: Constants) -> None:
     )
 
 
+def first_arrays(plan: AgentsPlan, sums: int, views: int) -> dict[str, Any]:
+    """Return the fields that the states of all linear agents have, before the first round.
+
+    Parameters
+    ----------
+    sums
+        Number of running sums of all agents together.
+    views
+        Number of views.
+    """
+    constants = plan.constants
+    agents, models, dimension = constants.agents, constants.models, constants.dimension
+    persons = (plan.facts.persons or 0) if plan.counts_persons else 0
+    return {
+        "clock": new_clock(),
+        "faults": np.zeros((agents, 2), np.int64),
+        "tally": Tally(np.zeros(agents), np.zeros(agents)),
+        "statistic": np.zeros((sums, *constants.statistic_shape)),
+        "residuals": np.zeros((sums, models, 4)),
+        "draws": np.zeros((sums, plan.release.slots, constants.release_size)),
+        "views": empty_views(views, models, dimension),
+        "visits": np.zeros((agents, persons), np.int64),
+        "uncounted": nothing_uncounted(plan, sums),
+    }
+
+
 _SIZE = "environment.agents or environment.dim"
 #: Draws of a normal, and the factorisation of a matrix a coefficient, in multiplications.
 _DRAW, _FACTOR = 20.0, 10.0
-#: What a step or a release takes however small it is.
+#: Work of the smallest step or release.
 _STEP = 300.0
 
 

@@ -1,14 +1,18 @@
-"""Privacy claims of linear agents, derived from the parts of a variant."""
+"""Claims of linear agents, derived from the parts of a variant, and lines of their guides."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal, Protocol
 
 from fedbandits.facts import ContextualFacts, packed
+from fedbandits.federation.messages import unpack
+from fedbandits.federation.watching import Happened
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
+from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.person import Counted, PersonCost, Places, person_cost
 from fedbandits.privacy.statements import (
     AGENT_INTERACTION,
@@ -29,6 +33,9 @@ from fedbandits.privacy.statements import (
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Never
 from fedbandits.systems.agents.noise import budgets
 from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.guide import Acts, line, numbers
+from fedbandits.systems.guide_of_sums import MASKS
+from fedbandits.systems.secure_sums import SumsPlan
 
 _COUNTS = "These are public: who takes part, how many rounds each plays, and the bounds L and B."
 _BUDGETS = "Every agent's ε is public, because radii follow from it."
@@ -53,9 +60,9 @@ def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()
     Parameters
     ----------
     from_whom
-        Who may look, in words.
+        The adversary, in words.
     public
-        What else is public in this variant, a sentence each. The claim is conditional on it.
+        Further public facts of this variant, a sentence each. The claim is conditional on them.
     """
     config: AgentsConfig = plan.config
     events = _events(plan)
@@ -196,3 +203,43 @@ def per_person(
     return person_cost(
         visits, mu, delta, counted, squares=squares, one_noise=one_noise, places=places
     )
+
+
+ACTS = Acts("chooses arm {}", "observes the reward {}")
+#: Lines of agents in every round, whichever messages they send.
+EVERY_ROUND = (
+    line("for t = 1 … T:"),
+    line("  choose the arm x with the greatest xᵀθ + β‖x‖ in the inverse of V", "* Decide"),
+    line("  observe the reward y; add x xᵀ and x y to the own sums", "* Observe"),
+    line("  (a reward that will never come: close the decision)", "* LetGo"),
+)
+_NOISE = {"noise": "Sums leave an agent under noise: a single record does not show in them."}
+
+
+class ReleasingPlan(SumsPlan, Protocol):
+    """A plan of agents that release sums, in clear or under noise."""
+
+    @property
+    def release(self) -> ContinualPlan:
+        """The mechanism of their releases."""
+
+
+def protections(plan: ReleasingPlan) -> Mapping[str, str]:
+    """Return the protections that a run may be shown without."""
+    noise = _NOISE if plan.release.slots else {}
+    return noise | MASKS if plan.secure is not None else noise
+
+
+def sums_in(plan: ReleasingPlan, off: Collection[str], what: str) -> Callable[[Happened], str]:
+    """Return a function that reads the numbers of a statistic, which anybody can.
+
+    ``what`` names the sums: ``{}`` stands for the message's sender.
+    """
+    noise = "under noise" if plan.release.slots and "noise" not in off else "without noise"
+
+    def reads(happened: Happened) -> str:
+        message: Any = happened.event
+        values = unpack(message.statistic, plan.constants.release_size)
+        return f"{what.format(message.sender)}, {noise}: {numbers(values)}."
+
+    return reads

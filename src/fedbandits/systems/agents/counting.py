@@ -1,78 +1,32 @@
-"""Records that count for a release, by the numbers of their decisions and by persons.
+"""Sums of an agent's own records, and the records of others counted as records of its own.
 
-Where persons are protected, the first k visits of a person to an agent count, from the day that
-they are decided on. So who counts follows from who comes when, which is public: from no context,
-action or reward, and not from when a reward is observed, or whether it ever is. A visit whose
-reward never comes is used up.
+Where persons are protected, loops count the visits of persons as parties do; see
+:meth:`.Shell._decided`.
+
+A sync adds precision to an agent's knowledge of its parameters; see
+:func:`fedbandits.learners.kernels.partial_pooling.precision_beyond`. An own record adds as much as
+its context has squared norm. So others count as the precision that they added, over the mean
+squared norm of an own record. That is the effective sample size of a prior (Morita, Thall & Müller
+2008) for a linear model. The count may exceed the number of others' records: where all arms share a
+model, others also tell how large its parameters are.
+
+The count rests on an agent's own records, without noise. It is for the agent's own organisation:
+no message has it, and no metric that others may see.
 """
 
 from __future__ import annotations
 
-from hashlib import blake2b
-from typing import NamedTuple, TypeVar
+import math
 
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats
 from fedbandits.learners.kernels.ridge import Record, add_record
+from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.plan import AgentsPlan
 
-AnyRecord = TypeVar("AnyRecord")
-
-_DIGEST_BYTES = 16
-
-
-def countable(
-    plan: AgentsPlan, most: int, made: int, records: dict[int, Record]
-) -> tuple[list[Record], dict[int, Record]]:
-    """Split records into those that count for the next release, and those that wait.
-
-    The k-th release is of decisions 1 … k · most: which records are in it then depends on no other
-    record, nor on when that one's reward came. None is of more than the horizon's: sums are exact
-    up to there (:mod:`fedbandits.privacy.rounding`). What is after the last release is in none,
-    and waits for nothing.
-
-    Parameters
-    ----------
-    most
-        How many records a release can be about that none before it was.
-    records
-        Records by the numbers of their decisions.
-    """
-    if made == plan.constants.releases:
-        return list(records.values()), {}
-    return counted_until(min((made + 1) * most, plan.rounds), records)
-
-
-def counted_until(
-    last: int, records: dict[int, AnyRecord]
-) -> tuple[list[AnyRecord], dict[int, AnyRecord]]:
-    """Split off the records of decisions 1 … ``last``; the others keep their numbers."""
-    if max(records) <= last:
-        return list(records.values()), {}
-    counted = [record for number, record in records.items() if number <= last]
-    return counted, {n: record for n, record in records.items() if n > last}
-
-
-def sum_to_release(
-    plan: AgentsPlan, most: int, made: int, statistic: Floats, kept: dict[int, Record]
-) -> tuple[Floats, dict[int, Record]]:
-    """Add up all records that count for the next release; return those that wait too.
-
-    Parameters
-    ----------
-    plan, most, made
-        See :func:`countable`.
-    statistic : (models, d (d + 3) / 2) float64
-        The sum so far; left as it is.
-    """
-    if not kept:
-        return statistic, kept
-    counted, left = countable(plan, most, made, kept)
-    statistic = statistic.copy()
-    for context, reward, model in counted:
-        add_record(statistic, model, context, reward, plan.constants.rounding)
-    return statistic, left
+#: Name of the count of others' records, in results and in a party's status.
+OTHERS_COUNT_AS = "others_count_as"
 
 
 def sum_of(
@@ -89,48 +43,71 @@ def sum_of(
     return total
 
 
-class Persons(NamedTuple):
-    """Counts of persons that loops keep; arrays without entries where records are protected.
-
-    Parameters
-    ----------
-    visits : (agents, persons) int64
-        How many visits of each person to each agent count.
-    uncounted : (sums, models, d (d + 3) / 2) float64
-        Packed statistics of records that count for no release, one for each running sum; only
-        where agents learn from them.
-    """
-
-    visits: Ints
-    uncounted: Floats
-
-
-def first_persons(plan: AgentsPlan, sums: int) -> Persons:
-    """Return what is kept of persons before the first round.
-
-    Parameters
-    ----------
-    sums
-        How many running sums all agents have together.
-    """
-    persons = (plan.facts.persons or 0) if plan.counts_persons else 0
-    visits = np.zeros((plan.constants.agents, persons), np.int64)
-    return Persons(visits, nothing_uncounted(plan, sums))
-
-
 def nothing_uncounted(plan: AgentsPlan, sums: int) -> Floats:
-    """Return statistics of no uncounted records, for so many running sums: see :class:`Persons`."""
+    """Return statistics of no uncounted records, (sums, models, d (d + 3) / 2).
+
+    Records that count for no release are summed for each of ``sums`` running sums, where agents
+    learn from such records. Otherwise the last axis has no entries.
+    """
     models, size = plan.constants.statistic_shape
     learns = plan.counts_persons and (plan.constants.raw_view or plan.constants.own_view)
     return np.zeros((sums, models, size if learns else 0))
 
 
-def digest_of_person(person: str, key: bytes) -> bytes:
-    """Hash a person's name, as the state of a party keeps it.
+def hears_others(constants: Constants) -> bool:
+    """Tell whether agents have views of own records, and ever sync them with others."""
+    return constants.own_view and constants.releases > 0
+
+
+def squared_norms(*statistics: Floats) -> Floats:
+    """Add up the squared norms of all contexts in packed statistics: traces of Gram matrices.
 
     Parameters
     ----------
-    key
-        A secret of the party. Without it nobody can find out whose visits were counted.
+    statistics : (…, d (d + 3) / 2) float64
+        Sums of records, all of the same leading shape. One without entries has no records.
+
+    Returns
+    -------
+    (…) float64
+        The sums of squared norms.
     """
-    return blake2b(person.encode(), key=key, digest_size=_DIGEST_BYTES).digest()
+    total = np.zeros(statistics[0].shape[:-1])
+    for statistic in statistics:
+        total += statistic[..., _diagonal(statistic.shape[-1])].sum(axis=-1)
+    return total
+
+
+def others_count_as(residuals: Floats, squares: Floats, waiting: int = 0) -> Floats:
+    """Return how many own records tell an agent as much as others did by the last sync.
+
+    Parameters
+    ----------
+    residuals : (…, models, 4) float64
+        See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
+    squares : (…, models) float64
+        Squared norms of own contexts, added up; see :func:`squared_norms`.
+    waiting : int
+        Own records that are not in ``squares``: they wait for a later release.
+
+    Returns
+    -------
+    (…) float64
+        The number; NaN for an agent without records, or with contexts of norm 0 alone.
+    """
+    records = residuals[..., 0].sum(axis=-1) - waiting
+    added, total = residuals[..., 3].sum(axis=-1), squares.sum(axis=-1)
+    known = (records > 0.0) & (total > 0.0)
+    mean = np.divide(total, records, out=np.ones_like(total), where=known)
+    return np.where(known, added / mean, np.nan)
+
+
+def number_or_none(number: Floats) -> float | None:
+    """Return the count of an agent as its status shows the count: None instead of NaN."""
+    return None if np.isnan(number) else float(number)
+
+
+def _diagonal(size: int) -> list[int]:
+    """List where a packed statistic of so many numbers has the diagonal of its Gram matrix."""
+    dimension = (math.isqrt(8 * size + 9) - 3) // 2
+    return [i * dimension - i * (i - 1) // 2 for i in range(dimension)]

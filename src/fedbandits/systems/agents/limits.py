@@ -22,20 +22,20 @@ class Limits:
     Parameters
     ----------
     plan
-        What all parties go by. Gram entries are at most L² a record, the others L · B.
+        The plan of all parties. Gram entries are at most L² a record, other entries L · B.
     """
 
     def __init__(self, plan: AgentsPlan) -> None:
         constants, d = plan.constants, plan.facts.dimension
         each = np.full(constants.statistic_shape, constants.context_bound**2)
         each[:, -d:] = constants.context_bound * constants.reward_bound
-        #: (size,) what one record can add.
+        #: (size,) the most that one record can add.
         self.record: Floats = each.reshape(-1)
         #: How far noise moves an eigenvalue at most, in its deviations.
         self.noise_factor = constants.gram_noise * least_eigenvalue_factor(d, IMPROBABLE)
         self._most_records, self._rounds = plan.schedule.most_records, plan.rounds
         self._constants = constants
-        #: How far rounding moves an eigenvalue, a record; and what an agent's sum may lack anyway.
+        #: How far rounding a record moves an eigenvalue; and how much an agent's sum may lack.
         self._rounded = d * grid_step(constants.rounding)
         self._lacking = constants.base / constants.agents
         self._units: dict[int, float] = {}
@@ -43,21 +43,21 @@ class Limits:
     def check(
         self, name: str, values: Floats, agents: Sequence[int], releases: Sequence[int]
     ) -> None:
-        """Hold the sum of some agents' releases to what they can be.
+        """Refuse a sum of some agents' releases that no records under noise come to.
 
         No number is larger than records and noise allow. And no Gram matrix is further below 0 than
-        noise moves it: one that is could keep everybody from using the sum that it is in.
+        noise moves it: such a matrix could keep everybody from using the sum.
 
         Parameters
         ----------
         name
-            Who holds it, for the error.
+            Name of the receiver, for the error.
         values : (size,) float64
             The sum.
         agents
-            Whose releases are in it.
+            Agents with a release in the sum.
         releases
-            The number of each one's.
+            The number of each agent's release.
 
         Raises
         ------

@@ -3,34 +3,74 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32
-from fedbandits.environments.open_world import Visit
 from fedbandits.errors import BoundExceededError, LocalProtocolError
-from fedbandits.federation.events import Decide, Decision, Observe
+from fedbandits.federation.events import Decide, Observe
 from fedbandits.federation.exchange.outlet import Outlet
-from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
 from fedbandits.learners.kernels.linucb import draw_buffers, new_score_buffers
-from fedbandits.learners.kernels.ridge import Record
+from fedbandits.learners.kernels.ridge import Record, add_record
 from fedbandits.privacy.bounds import as_reward, require_within
 from fedbandits.privacy.kernels import all_finite, record_fault
-from fedbandits.systems.agents.counting import digest_of_person
-from fedbandits.systems.agents.decisions import Offer
+from fedbandits.random import Purpose, integer, normals
 from fedbandits.systems.agents.kernels.choices import choose_arm, choose_by_draw
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.own_views import take_up_own
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import Views, take_up
-from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.agents.plan import AgentsPlan, Offer
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.shell import OpenDecision, Shell, ShellState
+from fedbandits.systems.shell import Persons, Releasing, Shell, ShellState
 
 AnyAgentState = TypeVar("AnyAgentState", bound=ShellState)
+
+
+class Knowledge(NamedTuple):
+    """Arrays of an agent's state that a record is written to.
+
+    Parameters
+    ----------
+    statistic, uncounted : (models, d (d + 3) / 2) float64
+        Sums of the records that count for releases, and of the other records.
+    residuals : (models, 4) float64
+        See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
+    pool, view
+        The newest sum of releases, and the view that the agent acts on.
+    log_term
+        The constant part of the agent's radius.
+    """
+
+    statistic: Floats
+    uncounted: Floats
+    residuals: Floats
+    pool: Pool
+    view: Views
+    log_term: float
+
+
+class Intake(NamedTuple):
+    """Records that an agent learns from at a reward, and records that wait.
+
+    Parameters
+    ----------
+    counted
+        Number of records that are learned from now.
+    kept
+        Records that wait for a later release, by the numbers of their decisions.
+    write
+        Writes the records to the agent's state. Cannot fail.
+    """
+
+    counted: int
+    kept: dict[int, Record]
+    write: Callable[[], None]
 
 
 class LinearAgent(Shell[AnyAgentState]):
@@ -39,11 +79,11 @@ class LinearAgent(Shell[AnyAgentState]):
     Parameters
     ----------
     seat
-        What it is told of all that is public.
+        The public information that the agent is given.
     plan
-        What all parties go by, with the noise of this one's own budget.
+        The plan of all parties, with the noise of this agent's budget.
     supply
-        The agent's noise, and how the agent breaks ties.
+        The agent's noise, and the key of its draws.
     state, outlet, peers
         See :class:`.shell.Shell`.
     """
@@ -52,15 +92,38 @@ class LinearAgent(Shell[AnyAgentState]):
         self, seat: Seat, plan: AgentsPlan, supply: AgentSupply, state: AnyAgentState,
         outlet: Outlet | None = None, peers: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(seat, state, supply.noise, plan.release.slots > 0, outlet, peers)
+        constants = plan.constants
+        is_triggered = constants.schedule == TRIGGERED
+        releasing = Releasing(
+            plan.rounds, constants.releases, plan.schedule.most_records,
+            None if is_triggered else partial(_planned_round, constants),
+        )  # fmt: skip
+        persons = Persons(constants.records_per_person, supply.person_key)
+        super().__init__(
+            seat, state, supply.noise, plan.release.slots > 0, releasing, outlet, persons, peers
+        )
         self._index, self._plan, self._learning = seat.place, plan, plan.learning
-        self._ties, self._draws, self._person_key = supply.ties, supply.draws, supply.person_key
+        self._key, self._first, self._is_triggered = supply.key, supply.first, is_triggered
+        #: Shape of a decision set, and work memory of scores.
+        self._shape, self._buffers = (
+            plan.facts.features_shape,
+            new_score_buffers(plan.facts.dimension),
+        )
 
-    def _choose(self, event: Decide, view: Views) -> Step:
+    @property
+    def acts_on(self) -> tuple[Pool, Views, int]:
+        """The sum of releases and the view that the agent acts on, and the number of the sum."""
+        state: Any = self._state
+        return state.pool, state.view, state.taken
+
+    def _decide(self, event: Decide) -> Step:
+        return self._choose(event, self._state.view)  # type: ignore[attr-defined]
+
+    def _choose(self, event: Decide, view: Views, after: Any = None) -> Step:
         """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
 
         There may be fewer arms than the terms have: confidence bounds hold for all contexts at
-        once, and with a model an arm for all models.
+        once, and with a model an arm for all models. ``after`` is as in :meth:`.Shell._decided`.
 
         Raises
         ------
@@ -69,62 +132,38 @@ class LinearAgent(Shell[AnyAgentState]):
         BoundExceededError
             If scores are not numbers.
         """
-        state, constants = self._state, self._plan.constants
-        situation, person = self._visit(event.situation)
+        constants, number = self._plan.constants, self._state.decisions + 1
+        situation, person = self._visitor(event.situation)
         features, some = self._decision_set(situation)
         theta, width = view.theta, view.width
         if some:
             theta, width = theta[some], width[some]
-        shared, number = constants.models == 1, state.decisions + 1
+        shared = constants.models == 1
         arms = features.shape[1] if shared else len(theta)
-        scores, buffers = np.empty(arms, np.float32), new_score_buffers(len(features))
+        scores = np.empty(arms, np.float32)
         longest = constants.context_bound if constants.clip else math.inf
-        first = self._ties(number) % arms
+        draw_name = self._key, self._index, self._first + number - 1
+        first = int(integer(self._plan.facts.arms, *draw_name, int(Purpose.TIE), 0)) % arms
         if constants.draws:
-            normals = self._draws(number)
-            draw = draw_buffers(normals[some] if some else normals, len(features))
+            drawn = normals(self._plan.draw_size, *draw_name, Purpose.POSTERIOR)
+            draw = draw_buffers(drawn[some] if some else drawn, len(features))
             arm = int(choose_by_draw(features, theta, width, first, longest, scores, draw))
         else:
-            arm = int(choose_arm(features, theta, width, first, longest, scores, buffers))
+            arm = int(choose_arm(features, theta, width, first, longest, scores, self._buffers))
         if arm < 0:
             raise BoundExceededError(f"{self.name}, decision {number}: scores are not numbers")
         context = features[:, arm if shared else 0].astype(np.float64)
-        arm = some[arm] if some else arm
-        after, answer = self._after(decisions=number), Decision(number, arm)
-        if person is None:
-            return Step(after, answer=answer, opened=(number, OpenDecision(arm, context)))
-        visits = state.visits.get(person, 0)
-        counts = visits < constants.records_per_person
-
-        def note_visit() -> Sequence[Message]:
-            if counts:
-                state.visits[person] = visits + 1
-            return ()
-
-        chosen = OpenDecision(arm, context, counts)
-        return Step(after, answer=answer, write=note_visit, opened=(number, chosen))
-
-    def _visit(self, situation: Any) -> tuple[Any, bytes | None]:
-        """Return what to decide on, and a digest of the person if persons are protected."""
-        named = type(situation) is Visit
-        if not self._plan.counts_persons:
-            return (situation.situation if named else situation), None
-        if not (named and situation.person):
-            raise LocalProtocolError(
-                f"{self.name}: the terms protect persons, so each decision needs the person for "
-                "whom it is made; give person, a name that is the same in all visits"
-            )
-        return situation.situation, digest_of_person(situation.person, self._person_key)
+        return self._decided(some[arm] if some else arm, context, person, after)
 
     def _decision_set(self, situation: Any) -> tuple[Floats32, list[int]]:
-        """Copy a decision set, which may be cut down; return arms' numbers too if not all are in.
+        """Copy a decision set, which may be cut down; return arms' numbers too if some are missing.
 
-        Refuses what is none.
+        Refuses a situation that is no decision set.
         """
         features, some = situation, list[int]()
         if type(situation) is Offer:
             features, some = situation.context, self._offered(situation.arms)
-        dimension, columns = self._plan.facts.features_shape
+        dimension, columns = self._shape
         shape: tuple[int, ...] = getattr(features, "shape", ())
         if len(shape) == 2 and shape[0] == dimension and 1 <= shape[1] <= columns:
             if features.dtype == np.float32:
@@ -140,7 +179,7 @@ class LinearAgent(Shell[AnyAgentState]):
         )
 
     def _offered(self, arms: Sequence[int]) -> list[int]:
-        """Return numbers of arms that can be chosen, if that is what they are."""
+        """Return numbers of the arms that can be chosen; refuse numbers of no arms."""
         some, most = list(arms), self._plan.facts.arms
         known = all(type(arm) is int and 0 <= arm < most for arm in some)
         if self._plan.constants.models == 1 or not (known and 1 <= len(some) == len({*some})):
@@ -156,14 +195,14 @@ class LinearAgent(Shell[AnyAgentState]):
         Raises
         ------
         LocalProtocolError
-            If the decision is not open, or is another one.
+            If the decision is not open, or its arm is another one.
         BoundExceededError
             If context or reward exceed L or B; the decision stays open.
         """
         number, arm = event.decision.number, event.decision.action
-        found, constants = self._opened(event.decision), self._plan.constants
-        context, most = found.context, constants.reward_bound
-        if constants.clip:  # it may be cut down
+        opened, constants = self._opened(event.decision), self._plan.constants
+        context, most = opened.context, constants.reward_bound
+        if constants.clip:  # the context may be cut down
             context = context.copy()
         place = f"{self.name}, decision {number}"
         fault, recorded = record_fault(
@@ -178,26 +217,67 @@ class LinearAgent(Shell[AnyAgentState]):
         """Tell whether the record of an open decision counts for releases."""
         return self._state.open[event.decision.number].counts
 
-    def _learn(
-        self, record: Record, counts: bool, statistic: Floats, uncounted: Floats, pool: Pool,
-        view: Views, log_term: float,
-    ) -> None:  # fmt: skip
-        """Take up a record in its running sum, and in the view as far as that is due. Cannot fail.
+    def _learning_from(
+        self, event: Observe, made: int, kept: dict[int, Record], known: Knowledge
+    ) -> Intake:
+        """Return the consequences of a reward; nothing is written yet.
+
+        A record that counts for no release is learned from at once.
 
         Parameters
         ----------
-        statistic, uncounted : (models, d (d + 3) / 2) float64
-            Sums of the records that count, and of those that do not.
-        pool, view, log_term
-            What the agent acts on, and the constant part of its radius.
+        made
+            Number of releases of the sum that the record is for.
+        kept
+            Records that wait for a later release of that sum.
+        known
+            The arrays that records are written to.
         """
-        take_up(
-            self._learning, log_term, pool.terms, view, statistic, uncounted, counts, record.model,
-            record.context, record.reward, np.empty(self._plan.constants.dimension),
-        )  # fmt: skip
+        record, counts, counted = self._checked_record(event), self._counts(event), list[Record]()
+        if counts:
+            records = {**kept, event.decision.number: record}
+            counted, kept = self._releasing.split(made, records)
+        else:
+            counted = [record]
 
-    def _learn_own(self, record: Record, residuals: Floats, view: Views) -> None:
-        """Take up a record in a view of all own records, whenever it counts. Cannot fail."""
-        learning, (context, reward, model) = self._learning, record
-        if self._plan.constants.own_view:
-            take_up_own(learning, residuals, view, model, context, reward, np.empty(context.size))
+        def write() -> None:
+            if self._plan.constants.own_view:
+                context, reward, model = record
+                buffer = np.empty(context.size)
+                take_up_own(
+                    self._learning, known.residuals, known.view, model, context, reward, buffer
+                )
+            for context, reward, model in counted:
+                take_up(
+                    self._learning, known.log_term, known.pool.terms, known.view, known.statistic,
+                    known.uncounted, counts, model, context, reward, np.empty(context.size),
+                )  # fmt: skip
+
+        return Intake(len(counted), kept, write)
+
+    def _sum_to_release(
+        self, made: int, statistic: Floats, kept: dict[int, Record]
+    ) -> tuple[Floats, dict[int, Record]]:
+        """Add up all records that count for the next release; return the later records too.
+
+        Parameters
+        ----------
+        made, kept
+            See :meth:`_learning_from`.
+        statistic : (models, d (d + 3) / 2) float64
+            The sum so far; left as it is.
+        """
+        if not kept:
+            return statistic, kept
+        counted, left = self._releasing.split(made, kept)
+        statistic = statistic.copy()
+        for context, reward, model in counted:
+            add_record(statistic, model, context, reward, self._plan.constants.rounding)
+        return statistic, left
+
+
+def _planned_round(constants: Constants, release: int) -> int:
+    """Return the round at whose end a release is due, in a schedule fixed in advance."""
+    if constants.period > 0:
+        return release * constants.period
+    return int(constants.sync_times[release - 1])

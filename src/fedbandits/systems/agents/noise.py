@@ -25,7 +25,7 @@ from fedbandits.systems.agents.config import AgentsConfig, Growing, Optimal, Tre
 from fedbandits.systems.aggregation import SecureTotals
 
 _MOST_TOEPLITZ_RELEASES = 2**14
-#: With a schedule that grows faster there are two releases at most, whose weights hardly matter.
+#: A schedule that grows faster has two releases at most, and their weights hardly matter.
 _LEAST_DECAY = 1e-4
 
 
@@ -37,8 +37,8 @@ def published_levels(releases: int) -> int:
 class Releases(NamedTuple):
     """Releases of all agents: one mechanism, with the deviation that each one's ε asks for."""
 
-    most_noise: ContinualPlan  # of the smallest ε: what bounds on the noise go by
-    least_noise: ContinualPlan  # of the largest ε: what a claim goes by
+    most_noise: ContinualPlan  # of the smallest ε: for bounds on the noise
+    least_noise: ContinualPlan  # of the largest ε: for claims
     scales: Floats  # (agents,): every agent's s
     #: The mechanism that all noise in a secure sum comes to; None where agents release in clear.
     total: ContinualPlan | None = None

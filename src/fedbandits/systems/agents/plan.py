@@ -1,14 +1,15 @@
-"""The plan of linear agents, from a configuration and facts, for the loop and the parties."""
+"""The plan of linear agents, from a configuration and facts; situations and bounds of records."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import msgspec
 import numpy as np
 
+from fedbandits._typing import Floats32
 from fedbandits.errors import ConfigError
 from fedbandits.facts import ContextualFacts
 from fedbandits.federation.terms import Schedule
@@ -22,7 +23,6 @@ from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.privacy.rounding import grid_step
 from fedbandits.systems.agents.config import AgentsConfig
-from fedbandits.systems.agents.decisions import RecordBounds
 from fedbandits.systems.agents.kernels.constants import (
     FIXED,
     TRIGGERED,
@@ -44,6 +44,59 @@ from fedbandits.systems.agents.noise import (
 from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, sync_times
 from fedbandits.systems.aggregation import SecureTotals
 from fedbandits.systems.base import Plan
+
+
+class Offer(NamedTuple):
+    """A situation in which not all arms can be chosen, where each has a model of its own.
+
+    Where arms share a model, a party with fewer arms shows fewer columns.
+
+    Parameters
+    ----------
+    context : (d, 1) float32
+        The context of all arms.
+    arms
+        Numbers of the arms that can be chosen, from 0, each once.
+    """
+
+    context: Floats32
+    arms: Sequence[int]
+
+
+class RecordBounds(NamedTuple):
+    """Bounds on contexts and rewards of applications.
+
+    Parameters
+    ----------
+    context
+        The largest Euclidean norm of a context.
+    lowest, highest
+        The range of rewards.
+    clips
+        Whether records beyond the bounds are cut down; otherwise they are refused.
+    """
+
+    context: float
+    lowest: float
+    highest: float
+    clips: bool
+
+
+class ContextualPlan(Protocol):
+    """A plan of parties that decide on contexts."""
+
+    @property
+    def facts(self) -> ContextualFacts:
+        """Public facts of the world."""
+
+    @property
+    def counts_persons(self) -> bool:
+        """True if each decision needs the person for whom it is made."""
+
+    @property
+    def record_bounds(self) -> RecordBounds:
+        """Bounds on contexts and rewards."""
+
 
 #: B and S are no smaller.
 _LEAST_BOUND = 1e-6
@@ -74,7 +127,7 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
     secure
         The numbers of secure sums; None where releases are seen.
     record_norm
-        How far what is protected can move a running sum: one replaced record, or k of a person.
+        How far one protected unit can move a running sum: one replaced record, or k of a person.
     bounds
         On the eigenvalues of one agent's shifted noise; with published confidence only.
     """
@@ -153,7 +206,7 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
 def plan_pooling(
     config: AgentsConfig, facts: ContextualFacts, rounds: int, pooling: Pooling
 ) -> AgentsPlan:
-    """Work out what all parties of a variant go by.
+    """Work out the plan of all parties of a variant.
 
     Raises
     ------
@@ -318,7 +371,7 @@ def radius_base(
 
 
 def require_persons(config: AgentsConfig, facts: ContextualFacts) -> None:
-    """Refuse to protect persons where it is not known who comes.
+    """Refuse to protect persons where visitors are not known.
 
     Raises
     ------

@@ -19,7 +19,6 @@ from fedbandits.systems.agents.config import (
     Never,
     Schedule,
 )
-from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.noise import releases_of_all, ridge
 from fedbandits.systems.aggregation import SecureTotals
 
@@ -78,7 +77,7 @@ def sync_times(
     config: AgentsConfig, facts: ContextualFacts, rounds: int, record_norm: float, typical: float,
     secure: SecureTotals | None,
 ) -> Sequence[int] | None:  # fmt: skip
-    """Sync rounds; what ``first = "auto"`` means follows from the noise of an eager schedule.
+    """Return sync rounds; ``first = "auto"`` follows from the noise of an eager schedule.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def sync_threshold(
     uses
         Rounds in which one estimator is used.
     divisor
-        What a threshold is divided by, unless it is named by the communication aimed at.
+        Divisor of a threshold, unless the threshold is named by the communication aimed at.
     """
     if not isinstance(config.schedule, Determinant):
         return 0.0
@@ -160,10 +159,3 @@ def _growing(factor: float, first: int, rounds: int) -> list[int]:
         times.append(time)
         time = max(time + 1, math.ceil(factor * time))
     return times
-
-
-def planned_round(constants: Constants, release: int) -> int:
-    """Return the round at whose end a release is due, in a schedule fixed in advance."""
-    if constants.period > 0:
-        return release * constants.period
-    return int(constants.sync_times[release - 1])

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fedbandits.environments.open_world import first_round_of
 from fedbandits.facts import ContextualFacts
 from fedbandits.federation.roles import Supplies
-from fedbandits.random import replicate_key
+from fedbandits.random import Key, replicate_key
 from fedbandits.systems.package import PackageSystem
-from fedbandits.systems.simulated import simulated_draw, simulated_noise, simulated_tie
+from fedbandits.systems.simulated import simulated_noise
 
 if TYPE_CHECKING:  # not imported to start the command
-    from fedbandits._typing import Floats
     from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets
     from fedbandits.privacy.running_sum import NoiseSource
     from fedbandits.systems.agents.plan import AgentsPlan
@@ -23,34 +21,29 @@ if TYPE_CHECKING:  # not imported to start the command
 AnyPlan = TypeVar("AnyPlan", bound="AgentsPlan")
 
 
-def no_draws(number: int) -> Floats:
-    """Refuse a draw to an agent that was to decide by widths."""
-    raise LookupError(f"decision {number}: this agent brings no draws to decide by")
-
-
 class AgentSupply(NamedTuple):
-    """The noise, ties, draws and secret that an agent brings.
+    """The noise, draws and secrets that an agent brings.
 
     Parameters
     ----------
     noise
         Standard normals by the name of a draw, asked once each. Simulated in a simulation; in a
-        deployment it must be secure and what it gave saved.
-    ties
-        ``ties(round)`` is the arm from which equally good arms are looked for in that round.
+        deployment the source must be secure, and its draws saved.
+    key
+        Key of the agent's draws: where it looks first among equally good arms, and the parameters
+        of a decision, where these are drawn.
+    first
+        The round that names the draws of the first decision.
     person_key
         A secret of its own, by which digests of persons are made. In a simulation it is empty.
-    draws
-        ``draws(round)`` are the standard normals by which it decides in that round, where it draws
-        parameters.
     masks
         Its secrets to mask releases by, where only sums of them are seen.
     """
 
     noise: NoiseSource
-    ties: Callable[[int], int]
+    key: Key
+    first: int = 1
     person_key: bytes = b""
-    draws: Callable[[int], Floats] = no_draws
     masks: AgentSecrets | None = None
 
 
@@ -73,19 +66,16 @@ class AgentsSystem(PackageSystem[AnyPlan]):
         )
 
         key = replicate_key(seed, replicate)
-        size, arms, drawn = plan.constants.release_size, plan.facts.arms, plan.draw_size
+        size = plan.constants.release_size
 
         def supply(role: str, place: int) -> AgentSupply | HelperSecrets | None:
             if role == HELPER:
                 return simulated_helper_secrets(plan, place, seed, replicate)
             if role != "agent":
                 return None
-            first = first_round_of(world, place)
             return AgentSupply(
-                partial(simulated_noise, size, key, place),
-                lambda number: simulated_tie(arms, key, place, first + number - 1),
-                draws=lambda number: simulated_draw(drawn, key, place, first + number - 1),
+                partial(simulated_noise, size, key, place), key, first_round_of(world, place),
                 masks=simulated_agent_secrets(plan, place, seed, replicate),
-            )
+            )  # fmt: skip
 
         return supply

@@ -15,7 +15,6 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.clustered import Arrival
-from fedbandits.federation.messages import Message
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
@@ -28,7 +27,13 @@ from fedbandits.privacy.likelihood import (
     telling_releases,
 )
 from fedbandits.privacy.noise_check import NoisyNumbers
-from fedbandits.privacy.protocol_check import ProtocolCheck
+from fedbandits.privacy.protocol_check import (
+    MORE_VISITS,
+    MOST_VISITS,
+    ProtocolCheck,
+    Visited,
+    visits_check,
+)
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.fclub.declare import FCLUB, Growing
 from fedbandits.systems.fclub.loop import simulated_noise, simulated_rows
@@ -49,7 +54,12 @@ from fedbandits.systems.games import (
     packed_record,
     stretched_records,
 )
-from fedbandits.systems.noisy_releases import StatedNoise, some_releases, stated_sums
+from fedbandits.systems.noisy_releases import (
+    ReportsListener,
+    StatedNoise,
+    some_releases,
+    stated_sums,
+)
 from fedbandits.systems.party_games import MessagesGame, Released, SmallWorld, Targets, moves
 from fedbandits.systems.servers.audit import (
     DIMENSION,
@@ -60,7 +70,6 @@ from fedbandits.systems.servers.audit import (
     rounds_of_servers,
 )
 from fedbandits.systems.servers.audit import USERS as USERS_OF_WORLD
-from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS, Visited, visits_check
 
 #: Rounds of the small world, and the end of its first phase.
 ROUNDS, _FIRST_END = 64, 20
@@ -106,12 +115,16 @@ def _small_world(system: System[Any], config: FCLUB) -> SmallWorld:
 
 
 def _making_all(system: System[Any], plan: FCLUBPlan) -> SmallWorld:
-    """Return four servers that make all releases of a plan, if not too many, one a round."""
-    small = msgspec.structs.replace(plan.config, schedule=Growing(1.01, 1))
+    """Return four servers that make all releases of a plan, if not too many, one a round.
+
+    Where releases are few, users of all servers have come before the first release.
+    """
+    releases = min(plan.release_count, _MOST_RELEASES)
+    first = 1 if releases >= USERS_OF_WORLD else USERS_OF_WORLD
+    small = msgspec.structs.replace(plan.config, schedule=Growing(1.01, first))
     if plan.releases != USERS:  # one row a server, whatever its users are like
         small = msgspec.structs.replace(small, clustering="population")
-    rounds = min(plan.release_count, _MOST_RELEASES) + 1
-    return SmallWorld(system, system.plan(small, WORLD.facts, rounds), WORLD)
+    return SmallWorld(system, system.plan(small, WORLD.facts, first + releases), WORLD)
 
 
 # ---------------------------------------------------------------- whole servers
@@ -278,7 +291,7 @@ def _secure_numbers(small: SmallWorld) -> NoisyNumbers:
     home = np.arange(SERVERS)
     if plan.releases == USERS:
         home = np.asarray(plan.facts.home)[: len(stated.deviations)]
-    return stated._replace(sources=home).deployed(small, partial(_Heard, plan))
+    return stated._replace(sources=home).deployed(small, partial(_reports, plan))
 
 
 def _stated(plan: FCLUBPlan, who: str, party: str, steps: Ints) -> StatedNoise:
@@ -303,27 +316,16 @@ def _drawn(plan: FCLUBPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
     return np.concatenate(noise), np.concatenate(given)
 
 
-class _Heard:
-    """Hears the noise in releases of servers: a release less the exact sums."""
+def _reports(plan: FCLUBPlan, run: PartiesReplicate) -> ReportsListener:
+    """Listen to the rows of users, or to each server's one cluster."""
 
-    def __init__(self, plan: FCLUBPlan, run: PartiesReplicate) -> None:
-        self._plan, self._servers = plan, run.players
-        self._before = [np.zeros((1, plan.size)) for _ in run.players]
+    def exact(server: Any) -> Floats:
+        sums = released_sums(server.state.sums, server.state.shared)[:, : plan.size]
+        return sums if plan.releases == USERS else sums.sum(axis=0, keepdims=True)
 
-    def __call__(self, messages: list[Message]) -> list[tuple[int, int, Floats]]:
-        found: list[tuple[int, int, Floats]] = []
-        for index, server in enumerate(self._servers):
-            sent: Any
-            for sent in (m for m in messages if m.sender == server.name):
-                rows = np.frombuffer(sent.sums).reshape(-1, self._plan.size)
-                exact = released_sums(server.state.sums, server.state.shared)
-                exact, places = exact[:, : self._plan.size], server.users.tolist()
-                if self._plan.releases != USERS:  # one cluster: what came in this phase
-                    total, places = exact.sum(axis=0, keepdims=True), [index]
-                    exact, self._before[index] = total - self._before[index], total
-                noise = zip(places, rows - exact, strict=True)
-                found += [(place, sent.release, row) for place, row in noise]
-        return found
+    if plan.releases == USERS:
+        return ReportsListener(run, exact, True, lambda place: run.players[place].users.tolist())
+    return ReportsListener(run, exact, False)
 
 
 # ---------------------------------------------------------------- runs of servers

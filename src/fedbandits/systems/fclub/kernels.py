@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fedbandits._compile import allocation_free, compiled
-from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.arrivals import (
     ClusteredWorld,
     draw_arrival,
     fill_items,
     items_workspace,
 )
-from fedbandits.learners.kernels.linucb import Models, Scoring, choose_arm, update
+from fedbandits.learners.kernels.linucb import Models, choose_arm, update
 from fedbandits.learners.kernels.ridge import add_record
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.kernels import Tally
-from fedbandits.systems.servers.kernels import Clock, recommend
+from fedbandits.systems.servers.kernels import Clock, Scratch, recommend
 
 
 class Constants(NamedTuple):
@@ -68,16 +68,6 @@ class State(NamedTuple):
     releases: Releases
 
 
-class Scratch(NamedTuple):
-    """Buffers of a round; nothing in them outlives it."""
-
-    scoring: Scoring
-    items: Floats32  # (d, K)
-    expected: Floats  # (K,)
-    context: Floats  # (d,)
-    gain: Floats  # (d,)
-
-
 @allocation_free
 def learn(
     constants: Constants, models: Models, sums: Floats, shared: Floats, user: int, context: Floats,
@@ -114,8 +104,7 @@ def run_until(
             state.models, user, constants.width, False, scratch.items, scratch.scoring
         )
         fault, reward = recommend(
-            world, tally, scratch.items, scratch.expected, scratch.context,
-            constants.context_bound, key, round_, user, chosen,
+            world, tally, scratch, constants.context_bound, key, round_, user, chosen
         )  # fmt: skip
         if fault != NO_FAULT:
             state.clock.fault[0] = fault

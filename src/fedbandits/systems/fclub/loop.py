@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Floats
-from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.learners.kernels.evidence import Spectrum, decompose, stack
 from fedbandits.privacy.kernels import add_release_noise, draw_slot
@@ -24,7 +23,6 @@ from fedbandits.systems.fclub.state import (
     learn_from,
     make_release,
     mixture_of,
-    new_scratch,
     put_mixture,
     released_sums,
 )
@@ -35,14 +33,10 @@ from fedbandits.systems.servers.replicate import ServersReplicate
 class Replicate(ServersReplicate[FCLUBPlan]):
     """One replicate of one variant."""
 
-    def __init__(
-        self, plan: FCLUBPlan, environment: Clustered, seed: int, replicate: int, threads: int = 1
-    ) -> None:
-        super().__init__(plan, environment, seed, replicate, threads)
-        self.state: State = initial_state(plan)
-        self._scratch = new_scratch(plan.constants.dimension, plan.constants.items)
-        home = self.world.server
-        self._users = [np.flatnonzero(home == s) for s in range(plan.constants.servers)]
+    state: State
+
+    def _first_state(self) -> State:
+        return initial_state(self.plan)
 
     def _run_until(self, stop: int) -> None:
         run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)

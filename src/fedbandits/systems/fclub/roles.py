@@ -19,7 +19,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.clustered import Arrival
-from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
+from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Observe
 from fedbandits.federation.exchange.hub import (
     Gathering,
     Hub,
@@ -50,11 +50,10 @@ from fedbandits.systems.fclub.state import (
     learn_from,
     learn_from_each,
     make_release,
-    new_scratch,
     prior_models,
     released_sums,
 )
-from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState, server_roles
+from fedbandits.systems.servers.roles import Recommended, Server, ServerState, server_roles
 from fedbandits.systems.servers.system import ServerSupply
 
 #: Of a server that releases no running sums.
@@ -82,7 +81,6 @@ class LocalState(ServerState, frozen=True, kw_only=True):
 
     sums: Floats  # (users, p + 2) of every user's records; see :func:`.kernels.learn`
     shared: Floats  # (users, p + 2) of those that count for releases; no rows where all do
-    visits: Ints  # (users,) visits of each user; only where not all records count
     models: Models  # of every user
     cluster_of: Ints  # (users,) the likeliest cluster of each
     released: ContinualState  # where releases of running sums stand
@@ -105,10 +103,12 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
     TRANSITIONS: ClassVar[Transitions] = {
         ("ready", Decide): ("ready",),
         ("ready", Observe): ("ready",),
+        ("ready", LetGo): ("ready",),
         ("ready", EndRound): ("ready", "waiting"),
         ("ready", Others): ("ready",),
         ("waiting", Decide): ("waiting",),
         ("waiting", Observe): ("waiting",),
+        ("waiting", LetGo): ("waiting",),
         ("waiting", EndRound): ("waiting",),
         ("waiting", Others): ("ready", "waiting"),
         ("waiting", Deadline): ("ready", "waiting"),
@@ -117,29 +117,41 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
     def __init__(self, seat: Seat, plan: FCLUBPlan, supply: ServerSupply) -> None:
         counts, d = user_counts(plan), plan.constants.dimension
         users = counts[seat.place]
-        counting = counting_users(plan, users)
         #: How many users each of the other servers has, in their order.
         self._others = counts[: seat.place] + counts[seat.place + 1 :]
         state = LocalState(
             stage="ready", sums=np.zeros((users, plan.size + 2)),
-            shared=np.zeros((counting, plan.size + 2)), visits=np.zeros(counting, np.int64),
+            shared=np.zeros((counting_users(plan, users), plan.size + 2)),
             models=prior_models(plan, users), cluster_of=np.zeros(users, np.int64),
             released=running_sum.init(plan.sums or NO_SUMS, users * plan.size),
             before=np.zeros((users if plan.releases == CLUSTERS else 0, plan.size + 2)),
             rows=np.zeros((0, plan.size)), mixture=one_cluster(d),
             others=tuple(OtherServer(0, np.zeros((0, plan.size))) for _ in self._others),
         )  # fmt: skip
-        super().__init__(seat, plan, supply, state)
+        releases = plan.release_count if plan.private else 0
+        super().__init__(seat, plan, supply, state, releases, plan.constants.records_per_person)
         self._limits = Limits.of(plan)
-        self._scratch = new_scratch(d, plan.constants.items)
-        #: Whether the noise of the next release has been drawn; a state that was saved has none.
-        self._has_noise = False
-        self._draw_ahead()
+        self._have_noise()
 
     @property
-    def awaited(self) -> int | None:
+    def _made(self) -> int:
+        return self._state.phase
+
+    def _draw_noise(self) -> None:
+        """Draw the noise of the next release: of as many rows as it may have."""
+        plan, rows = self._plan, len(self.users)
+        rows = rows if plan.releases == USERS else min(rows, plan.most_clusters)
+        draw_ahead(self._noise, rows * plan.size)
+
+    @property
+    def _answer_due(self) -> int | None:
         """The newest release, while nothing was handed out after it."""
-        return self._state.phase if self.stage == "waiting" else super().awaited
+        return self._state.phase if self.stage == "waiting" else None
+
+    def _go_on_without(self) -> Step:
+        """Learn from what is known, as nothing was handed out."""
+        self._have_noise()
+        return self._learn_from(self._after(stage="ready"))
 
     def learned(self) -> Learned:
         """Return the server's model of each of its users.
@@ -159,14 +171,12 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         )
 
     def _choose(self, place: int, situation: Arrival) -> Step:
-        self._draw_ahead()
         width, models = self._plan.constants.width, self._state.models
-        scoring = self._scoring(situation.items, self._scratch.scoring)
+        scoring = self._scoring(situation.items)
         item = int(choose_arm(models, place, width, False, situation.items, scoring))
-        step, most = self._decided(place, situation, item), self._plan.constants.records_per_person
-        return counted(step, place, self._state.visits, most)
+        return self._recommended(place, situation, item)
 
-    def _learn(self, after: LocalState, decision: OpenDecision, reward: float) -> Step:
+    def _learn(self, after: LocalState, decision: Recommended, reward: float) -> Step:
         """Take in a record, and those that have waited, as far as they count in this phase."""
         waiting = (*after.kept, Kept(decision.place, decision.context, reward, decision.counts))
         count = max(0, self._plan.records_of(after.phase) - after.fresh)
@@ -221,17 +231,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
             noisy = exact
         return noisy.reshape(rows.shape)
 
-    def _handle(self, event: Any) -> Step:
-        return self._hear(event) if isinstance(event, Others) else self._go_on(event)
-
-    def _go_on(self, event: Deadline) -> Step:
-        """Learn from what is known, as nothing was handed out."""
-        if event.number != self._state.phase:
-            return Step(self._state)
-        self._draw_ahead()
-        return self._learn_from(self._after(stage="ready"))
-
-    def _hear(self, message: Others) -> Step:
+    def _take_message(self, message: Others) -> Step:
         state, plan = self._state, self._plan
         # Where all releases come late each may be handed out by itself.
         most = plan.release_count * plan.constants.servers
@@ -240,7 +240,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
                 f"{self.name}: hand-out {message.release} after {state.heard} of at most {most}"
             )
         others = self._checked(message)
-        self._draw_ahead()  # nothing has changed if the noise raises
+        self._have_noise()  # nothing has changed if the noise raises
         stage = "ready" if message.release >= state.phase else state.stage
         after = self._after(stage=stage, heard=message.release, others=others)
         # A server that acts on releases has no model before its first release.
@@ -291,33 +291,6 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
             return ()
 
         return Step(after, write=write)
-
-    def _draw_ahead(self) -> None:
-        """Draw the noise of the next release, if there is one: as many rows as it may have."""
-        plan, rows = self._plan, len(self.users)
-        if not self._has_noise and plan.private and self._state.phase < plan.release_count:
-            rows = rows if plan.releases == USERS else min(rows, plan.most_clusters)
-            draw_ahead(self._noise, rows * plan.size)
-        self._has_noise = True
-
-
-def counted(step: Step, place: int, visits: Ints, most: int) -> Step:
-    """Return a decision that knows whether its record will count for releases.
-
-    Where users are protected as persons, the first ``most`` records of each count, else all (0).
-    A record counts or not from the day that its item is recommended. So who counts follows from
-    who comes when, which is public, and not from rewards, or from whether they ever come.
-    """
-    if not most or step.opened is None:
-        return step
-    number, decision = step.opened
-    decision = msgspec.structs.replace(decision, counts=bool(visits[place] < most))
-
-    def note_visit() -> Sequence[Message]:
-        visits[place] += 1
-        return ()
-
-    return msgspec.structs.replace(step, opened=(number, decision), write=note_visit)
 
 
 class GlobalServer(Hub[HubState]):

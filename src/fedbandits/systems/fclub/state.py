@@ -24,19 +24,11 @@ from fedbandits.learners.kernels.evidence import (
     stack,
 )
 from fedbandits.learners.kernels.likeness import Estimates, averaged
-from fedbandits.learners.kernels.linucb import Models, new_scoring
-from fedbandits.systems.fclub.kernels import Mixtures, Releases, Scratch, State
+from fedbandits.learners.kernels.linucb import Models
+from fedbandits.systems.fclub.kernels import Mixtures, Releases, State
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, USERS, FCLUBPlan
 from fedbandits.systems.kernels import Tally
 from fedbandits.systems.servers.kernels import new_clock
-
-
-def new_scratch(dimension: int, items: int) -> Scratch:
-    """Make the buffers."""
-    return Scratch(
-        scoring=new_scoring(dimension, items), items=np.zeros((dimension, items), np.float32),
-        expected=np.zeros(items), context=np.zeros(dimension), gain=np.zeros(dimension),
-    )  # fmt: skip
 
 
 def prior_models(plan: FCLUBPlan, users: int) -> Models:

@@ -20,6 +20,7 @@ _SERVER = (
     line("for each own user that comes:"),
     line("  recommend the item with the greatest score in the cluster's model", "* Decide"),
     line("  observe the reward; add the record to the user's and the cluster's sums", "* Observe"),
+    line("  (a reward that will never come: close the decision)", "* LetGo"),
     line("  if the cluster's determinant has grown enough: upload its buffer", "* Observe",
          sends="Upload"),
     line("  (where all is shared at once: send the record)", "* Observe", sends="Observation"),

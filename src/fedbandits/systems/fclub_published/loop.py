@@ -1,4 +1,4 @@
-"""Published FCLUB as a compiled loop over the rounds of a phase; see ``phases.py`` for the rest."""
+"""Published FCLUB as a compiled loop over the rounds of a phase; :mod:`.state` ends phases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.fclub_published.kernels.rounds import noise_party, run_until
@@ -22,6 +21,7 @@ from fedbandits.systems.fclub_published.kernels.servers import (
     State,
     begin_sets_phase,
 )
+from fedbandits.systems.fclub_published.noise import ClusterNoise, SimulatedNoise
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.fclub_published.state import (
     NotARecordsSumError,
@@ -30,13 +30,11 @@ from fedbandits.systems.fclub_published.state import (
     clusters_of,
     initial_state,
     learn_alone,
-    new_scratch,
-    partners_of,
     propose,
     renew,
-    report_sums,
+    renewal_of,
+    report,
     split_users,
-    take_over,
 )
 from fedbandits.systems.servers.kernels import NUMBER
 from fedbandits.systems.servers.replicate import ServersReplicate
@@ -45,14 +43,14 @@ from fedbandits.systems.servers.replicate import ServersReplicate
 class Replicate(ServersReplicate[PublishedFCLUBPlan]):
     """One replicate of one variant."""
 
-    def __init__(
-        self, plan: PublishedFCLUBPlan, environment: Clustered, seed: int, replicate: int,
-        threads: int = 1,
-    ) -> None:  # fmt: skip
-        super().__init__(plan, environment, seed, replicate, threads)
-        self.state: State = initial_state(plan)
-        self._scratch = new_scratch(plan, plan.constants.users)
+    state: State
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._begin_phase(first=True)
+
+    def _first_state(self) -> State:
+        return initial_state(self.plan)
 
     def _run_until(self, stop: int) -> None:
         run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)
@@ -78,10 +76,10 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
 
     def _find_clusters(self, first: bool) -> None:
         """Find clusters on all servers, and merge them (Algorithm 2)."""
-        constants, (clock, _, local, hub) = self.plan.constants, self.state
+        plan, (clock, _, local, hub) = self.plan, self.state
+        constants = plan.constants
         labels = np.zeros_like(local.cluster_of)
-        for server in range(constants.servers):
-            users = np.flatnonzero(local.home == server)
+        for users in self._users:
             edges = np.ascontiguousarray(local.edges[np.ix_(users, users)])
             labels[users] = users[split_users(constants, local.sums[users], edges)]
             local.edges[np.ix_(users, users)] = edges
@@ -91,27 +89,25 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         round_ = int(clock.round_[0])
 
         def draw(cluster: int, kind: int) -> Floats:
-            return simulated_noise(self.plan, self.key, 0, cluster, round_, kind)
+            return simulated_noise(plan, self.key, 0, cluster, round_, kind)
 
-        take_over(constants, local, labels)
-        reports = report_sums(constants, local, draw)
+        noise = SimulatedNoise(plan, local, draw) if constants.private else ClusterNoise()
+        exact, reports = report(plan, local, labels, noise)
         clusters = clusters_of(labels)
+        size = NUMBER * len(clusters) * reports.shape[1]
         clock.uploads[0] += constants.servers
         clock.downloads[0] += constants.servers
-        clock.bytes_[0] += NUMBER * len(clusters) * reports.shape[1]
+        clock.bytes_[0] += size
         everybody = np.ones(len(labels), np.bool_)
         proposal = propose(constants, hub, local.home, everybody, labels, reports, first)
         adopt(constants, hub, local.home, proposal)
-        if not proposal.renewed:
-            if constants.own_merging:
-                begin_alone(constants, local, reports)
-            return
-        clock.bytes_[0] += NUMBER * len(clusters) * reports.shape[1]
-        local.model_of[:] = hub.group_of[labels] if constants.sharing == ALWAYS else labels
-        for cluster in clusters:
-            group = int(hub.group_of[cluster])
-            total, partners = proposal.totals[group], partners_of(hub, group)
-            renew(constants, local, int(cluster), total, partners, draw)
+        if proposal.renewed:
+            clock.bytes_[0] += size
+            renewal = renewal_of(hub, proposal, clusters)
+            rows = renewal.groups if constants.sharing == ALWAYS else clusters
+            renew(plan, local, renewal, rows, noise)
+        elif constants.own_merging:
+            begin_alone(plan, local, exact)
 
     @property
     def clusters(self) -> Ints:

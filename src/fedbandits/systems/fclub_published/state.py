@@ -13,8 +13,7 @@ lines 7 to 12).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,16 +22,11 @@ from fedbandits.environments.base import F64, Memory, Needs
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.clustering import components
 from fedbandits.learners.kernels.clustering import Edges, connect_same, delete_edges
-from fedbandits.learners.kernels.linucb import Models, new_scoring
+from fedbandits.learners.kernels.linucb import Models
 from fedbandits.learners.kernels.ridge import factorise
 from fedbandits.systems.fclub_published.kernels.rounds import (
-    AT_RENEWAL,
-    FOR_REPORT,
     begin_buffer,
     new_tree,
-    noise_slot,
-    take_noise,
-    take_report_noise,
 )
 from fedbandits.systems.fclub_published.kernels.servers import (
     ALONE,
@@ -46,7 +40,6 @@ from fedbandits.systems.fclub_published.kernels.servers import (
     Constants,
     GlobalClusters,
     Local,
-    Scratch,
     SetNotes,
     State,
     Trees,
@@ -54,19 +47,13 @@ from fedbandits.systems.fclub_published.kernels.servers import (
     estimates_of,
     settle,
 )
+from fedbandits.systems.fclub_published.noise import ClusterNoise
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.kernels import Tally
 from fedbandits.systems.servers.kernels import new_clock
 
-
-def new_scratch(plan: PublishedFCLUBPlan, users: int) -> Scratch:
-    """Make buffers for so many users."""
-    d, k = plan.constants.dimension, plan.constants.items
-    return Scratch(
-        scoring=new_scoring(d, k), items=np.zeros((d, k), np.float32), expected=np.zeros(k),
-        context=np.zeros(d), gain=np.zeros(d), factor=np.zeros((d, d)), row=np.zeros(plan.size + 1),
-        found=np.zeros(users, np.int64), seen=np.zeros(users, np.uint8),
-    )  # fmt: skip
+#: A named tuple of arrays, or of such tuples.
+AnyArrays = TypeVar("AnyArrays", bound=tuple[Any, ...])
 
 
 def _empty_models(rows: int, d: int, ridge: float) -> Models:
@@ -208,10 +195,6 @@ def needs(plan: PublishedFCLUBPlan) -> Needs:
     return Needs(parts, plan.rounds * (choose + 10.0 * d**3) + phases)
 
 
-#: Standard normals of a cluster's next release, (p,): ``(cluster, what for)``.
-DrawNoise = Callable[[int, int], Floats]
-
-
 class NotARecordsSumError(FedbanditsError):
     """A sum of outer products, noise included, that is not positive definite."""
 
@@ -244,17 +227,6 @@ def split_users(constants: Constants, sums: Floats, edges: Edges) -> Ints:
     return components(edges)
 
 
-def take_over(constants: Constants, local: Local, labels: Ints) -> None:
-    """Take over new clusters, ``labels`` (users,), each named by its lowest row.
-
-    Those whose users changed begin a new tree, the others keep theirs.
-    """
-    if constants.private:
-        for cluster in new_clusters(local, labels):
-            new_tree(local, cluster)
-    local.cluster_of[:] = labels
-
-
 def new_clusters(local: Local, labels: Ints) -> list[int]:
     """Find clusters whose users are not those that a cluster of that name has now."""
     return [
@@ -264,21 +236,30 @@ def new_clusters(local: Local, labels: Ints) -> list[int]:
     ]
 
 
-def report_sums(constants: Constants, local: Local, draw: DrawNoise) -> Floats:
-    """Return the sums of all clusters, as they leave their servers, in rows of their names.
+def report(
+    plan: PublishedFCLUBPlan, local: Local, labels: Ints, noise: ClusterNoise
+) -> tuple[Floats, Floats]:
+    """Take over new clusters, ``labels`` (users,), and report their sums (Algorithm 2, line 4).
 
-    With published noise each is shifted by 2ρ and carries the next perturbation of its cluster's
-    tree.
+    A cluster is named by its lowest row. Clusters whose users changed begin a new tree, the others
+    keep theirs.
+
+    Returns
+    -------
+    exact, reported : (users, p + 1) float64
+        The sums of clusters, in rows of their names; and the sums as they leave their servers, with
+        published noise shifted by 2ρ.
     """
-    sums = sums_of(local, local.cluster_of)
-    if constants.private:
-        diagonal = np.cumsum([0, *range(constants.dimension, 1, -1)])
-        for cluster in clusters_of(local.cluster_of).tolist():
-            local.trees.draws[cluster, noise_slot(local, cluster)] = draw(cluster, FOR_REPORT)
-            take_report_noise(constants, local, cluster)
-            sums[cluster, :-1] += local.trees.coming[cluster]
-            sums[cluster, diagonal] += 2.0 * constants.shift
-    return sums
+    clusters, new = clusters_of(labels), new_clusters(local, labels)
+    local.cluster_of[:] = labels
+    exact = sums_of(local, labels)
+    reported = exact.copy()
+    if plan.private:
+        for cluster in new:
+            new_tree(local, cluster)
+        noise.report(reported, clusters, new)
+        reported[clusters, :-1] += plan.shift(2.0)
+    return exact, reported
 
 
 def sums_of(local: Local, labels: Ints) -> Floats:
@@ -288,42 +269,49 @@ def sums_of(local: Local, labels: Ints) -> Floats:
     return sums
 
 
-def partners_of(hub: GlobalClusters, group: int) -> int:
-    """Count the local clusters in a global one: L' of Lemma 1."""
-    return int(np.count_nonzero(hub.group_of == group))
+class Renewal(NamedTuple):
+    """What each of some local clusters begins anew with: its global cluster."""
+
+    groups: Ints  # (clusters,) the global clusters
+    partners: Ints  # (clusters,) L' of Lemma 1: the local clusters in the global one
+    sums: Floats  # (clusters, p + 1) the sums of the global clusters
 
 
 def renew(
-    constants: Constants, local: Local, cluster: int, total: Floats, partners: int,
-    draw: DrawNoise | None,
-) -> None:  # fmt: skip
-    """Begin anew with what a global cluster knows (Algorithm 2, lines 13 to 16).
+    plan: PublishedFCLUBPlan, local: Local, renewal: Renewal, rows: Ints, noise: ClusterNoise
+) -> None:
+    """Begin all clusters anew with what their global clusters know (Algorithm 2, lines 13 to 16).
 
-    Without ``draw`` the buffer gets its noise when it leaves: see :mod:`.roles.noise`.
+    ``rows`` (clusters,) are those of the models that recommend to the clusters' users.
     """
-    row = local.model_of[cluster]
-    local.partners[row] = partners
+    constants, clusters = plan.constants, clusters_of(local.cluster_of)
+    local.model_of[:] = rows[np.searchsorted(clusters, local.cluster_of)]
+    local.partners[rows] = renewal.partners
     local.twice[0] = constants.own_merging
-    if constants.sharing != DELAYED:
-        settle(local.models, row, total, constants.ridge, np.zeros((constants.dimension,) * 2))
+    if constants.sharing == DELAYED:
+        noise.renew(clusters)
+        _begin_buffers(constants, local, clusters, renewal.sums)
         return
-    local.shared[cluster] = total
-    if constants.private and draw is not None:
-        local.trees.draws[cluster, noise_slot(local, cluster)] = draw(cluster, AT_RENEWAL)
-        take_noise(constants, local, cluster)
-    begin_buffer(constants, local, cluster)
-    local.stale[cluster] = 1
+    factor = np.zeros((constants.dimension, constants.dimension))
+    for row, total in zip(rows.tolist(), renewal.sums, strict=True):
+        settle(local.models, row, total, constants.ridge, factor)
 
 
-def begin_alone(constants: Constants, local: Local, sums: Floats) -> None:
+def begin_alone(plan: PublishedFCLUBPlan, local: Local, reported: Floats) -> None:
     """Begin every cluster anew with its own users' records, as the authors' code does.
 
-    These are the ``sums`` (users, p + 1) that were reported, in rows of the clusters' names.
+    These are the sums (users, p + 1) that were ``reported``, in rows of the clusters' names.
     """
-    for cluster in clusters_of(local.cluster_of).tolist():
-        partners = int(local.partners[local.model_of[cluster]])
-        renew(constants, local, cluster, sums[cluster], partners, None)
+    clusters = clusters_of(local.cluster_of)
     local.twice[0] = 0
+    _begin_buffers(plan.constants, local, clusters, reported[clusters])
+
+
+def _begin_buffers(constants: Constants, local: Local, clusters: Ints, sums: Floats) -> None:
+    """Begin the upload buffers of clusters that know ``sums`` (clusters, p + 1)."""
+    local.shared[clusters], local.stale[clusters] = sums, 1
+    for cluster in clusters.tolist():
+        begin_buffer(constants, local, cluster)
 
 
 def learn_alone(constants: Constants, local: Local, labels: Ints) -> None:
@@ -418,3 +406,16 @@ def adopt(constants: Constants, hub: GlobalClusters, home: Ints, proposal: Propo
         for cluster in clusters:
             hub.known[cluster] = known[cluster]
             hub.log_det[cluster] = log_det(constants, known[cluster])
+
+
+def renewal_of(hub: GlobalClusters, proposal: Proposal, clusters: Ints) -> Renewal:
+    """Return the renewal of some local clusters, once a proposal is adopted."""
+    groups = hub.group_of[clusters]
+    partners = np.array([np.count_nonzero(hub.group_of == group) for group in groups], np.int64)
+    return Renewal(groups, partners, proposal.totals[groups])
+
+
+def copied(arrays: AnyArrays) -> AnyArrays:
+    """Return a named tuple of arrays, or of such tuples, with copies of the arrays."""
+    copies = (array.copy() if isinstance(array, np.ndarray) else copied(array) for array in arrays)
+    return type(arrays)(*copies)

@@ -1,7 +1,7 @@
 """Replicates of asynchronous FedLinUCB: their state, their memory, and calls of the loop.
 
-Within a round agents play in order, and an exchange takes effect at once: who plays later in the
-same round and exchanges too gets what was just uploaded.
+Within a round agents play in order, and an exchange takes effect at once: an agent that exchanges
+later in the same round downloads the records that were just uploaded.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, Needs
-from fedbandits.systems.agents.batches import BatchedReplicate, agent_needs
-from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.batches import BatchedReplicate, agent_needs, first_arrays
 from fedbandits.systems.agents.kernels.pools import empty_pool
-from fedbandits.systems.agents.kernels.views import empty_views
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.fedlinucb_async.kernels import Clock, State, begin, run_until
+from fedbandits.systems.fedlinucb_async.kernels import State, begin, run_until
 from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
-from fedbandits.systems.kernels import Tally
 
 
 class Replicate(BatchedReplicate[AsyncPlan]):
@@ -32,7 +29,7 @@ class Replicate(BatchedReplicate[AsyncPlan]):
         del threads  # any agent may exchange after any round, so they are played in step
         super().__init__(plan, environment, seed, replicate)
         constants = plan.constants
-        self.state: State = initial_state(constants)
+        self.state: State = initial_state(plan)
         self._pool = empty_pool(constants.models, constants.dimension)
         begin(constants, self.state, self._pool)
 
@@ -42,11 +39,6 @@ class Replicate(BatchedReplicate[AsyncPlan]):
 
     def _radius_terms(self, v: int) -> tuple[Floats, float]:
         return self.state.terms[v], self.plan.constants.log_term
-
-    @property
-    def syncs(self) -> int:
-        """Exchanges so far, each of one agent with the server."""
-        return int(self.state.clock.exchanges[0])
 
     @property
     def messages(self) -> int:
@@ -59,23 +51,18 @@ class Replicate(BatchedReplicate[AsyncPlan]):
         return self.messages * 8 * self.plan.constants.release_size
 
 
-def initial_state(constants: Constants) -> State:
+def initial_state(plan: AgentsPlan) -> State:
     """Make zeros in every place; the loop's ``begin`` makes it the state before the first round."""
-    agents, shape = constants.agents, constants.statistic_shape
+    constants = plan.constants
     return State(
-        clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
-        faults=np.zeros((agents, 2), np.int64),
-        tally=Tally(np.zeros(agents), np.zeros(agents)),
-        total=np.zeros(shape),
-        local=np.zeros((agents, *shape)),
-        terms=np.zeros((agents, constants.models, 4)),
-        views=empty_views(agents, constants.models, constants.dimension),
-        visits=np.zeros(0, np.int64),
+        **first_arrays(plan, constants.agents, constants.agents),
+        total=np.zeros(constants.statistic_shape),
+        terms=np.zeros((constants.agents, constants.models, 4)),
     )
 
 
 def needs(plan: AgentsPlan) -> Needs:
-    """Estimate what :func:`initial_state` will take, and the rounds after it."""
+    """Estimate memory and work of :func:`initial_state`, and of the rounds."""
     constants = plan.constants
     agents, d = constants.agents, constants.models * constants.dimension
     steps = float(plan.rounds * agents)

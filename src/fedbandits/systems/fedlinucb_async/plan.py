@@ -15,8 +15,8 @@ from fedbandits.facts import ContextualFacts
 from fedbandits.privacy.accounting import Clear
 from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import AGENT_INTERACTION, COMPUTING_SHOWS
+from fedbandits.systems.agents.claim import ACTS, EVERY_ROUND, sums_in
 from fedbandits.systems.agents.config import AgentsConfig, Never, NoNoise
-from fedbandits.systems.agents.guide import ACTS, EVERY_ROUND, sums_in
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
@@ -32,7 +32,7 @@ class AsyncPlan(AgentsPlan, frozen=True, kw_only=True):
 
 
 def make_plan(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> AsyncPlan:
-    """Work out what all parties go by: linear agents in clear, this paper's trigger and radius.
+    """Work out the plan of all parties: linear agents in clear, this paper's trigger and radius.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def make_plan(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> As
 
 
 def as_agents(config: AsyncFedLinUCB) -> AgentsConfig:
-    """Return what it shares with other linear agents, as a variant of theirs in clear."""
+    """Return the settings of all linear agents, as a variant of theirs in clear."""
     ridge = config.regularization
     if ridge == "auto" and config.confidence != "deviations":
         ridge = 1.0 / config.parameter_bound**2

@@ -3,7 +3,7 @@
 Between two syncs agents do not touch one another, so the loop runs agent by agent through a whole
 batch. With a data-dependent trigger a batch is as long as the trigger certainly cannot fire.
 
-What is called in one place is pasted in there: compiled apart, it would be optimised twice.
+A function with one caller is pasted into it: compiled apart, it would be optimised twice.
 """
 
 from __future__ import annotations
@@ -42,26 +42,17 @@ from fedbandits.systems.agents.kernels.views import (
     load_view,
     one_view,
 )
-from fedbandits.systems.kernels import Tally
+from fedbandits.systems.kernels import Clock, Tally
 
-#: Matrices whose directions are found together.
+#: Number of matrices that are factored together.
 _MATRICES = 64
-
-
-class Clock(NamedTuple):
-    """Counters of a run, one-element arrays so that compiled code can advance them."""
-
-    round_: Ints  # rounds played
-    releases: Ints  # syncs made
-    waited: Ints  # rounds since the last sync
-    messages: Ints
 
 
 class State(NamedTuple):
     """All that changes in a run: saving it is saving the run."""
 
     clock: Clock
-    faults: Ints  # (agents, 2): what stopped an agent, and the round
+    faults: Ints  # (agents, 2): the fault that stopped an agent, and its round
     tally: Tally  # of every agent
     statistic: Floats  # (agents, models, d (d + 3) / 2): own records so far
     residuals: Floats  # (agents, models, 4): see agents.kernels.own_views.take_up_own
@@ -92,7 +83,7 @@ def _play(
 def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> None:
     """Let all agents release, the controller sum, and all agents take over the sum."""
     clock = state.clock
-    k = clock.releases[0] + 1
+    k = clock.syncs[0] + 1
     released, noisy = scratch.released, scratch.noisy
     fill(released, 0.0)
     for i in range(state.total.size):
@@ -115,7 +106,7 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
     note_fault(state.faults, 0, fault, clock.round_[0])
     if fault != NO_FAULT:
         return
-    clock.releases[0] = k
+    clock.syncs[0] = k
     clock.waited[0] = 0
     clock.messages[0] += 2 * constants.agents
     if constants.own_view:
@@ -132,7 +123,7 @@ def load_own_views(constants: Constants, state: State, released: Floats) -> int:
     Directions are found for a few agents at a time, which is several times faster.
     """
     d, models, found = constants.dimension, constants.models, NO_FAULT
-    variance = basis_of_all(constants, state.clock.releases[0]).deviation ** 2
+    variance = basis_of_all(constants, state.clock.syncs[0]).deviation ** 2
     together = max(1, _MATRICES // models)
     others = np.zeros((together * models, released.size // models))
     values, directions = np.empty((len(others), d)), np.empty((len(others), d, d))
@@ -166,7 +157,7 @@ def _others(
     constants: Constants, state: State, agent: int, released: Floats, variance: float,
     others: Floats,
 ) -> float:  # fmt: skip
-    """Write what others released as (models, size / models), and return its noise's variance.
+    """Write the sum of others' releases, (models, size / models); return its noise's variance.
 
     Own noise stays in a secure sum: only own records are taken out. ``released`` (size,) is the
     sum, and ``variance`` that of its noise.
@@ -177,13 +168,13 @@ def _others(
             own = state.newest[agent, m * size + i] if left_out else state.statistic[agent, m, i]
             others[m, i] = released[m * size + i] - own
     if left_out:
-        return variance - noise_variance(constants, agent, state.clock.releases[0])
+        return variance - noise_variance(constants, agent, state.clock.syncs[0])
     return variance
 
 
 @inlined
 def _load_views(constants: Constants, state: State) -> None:
-    """Set every view to what the pool says."""
+    """Set every view by the pool."""
     for v in range(state.views.theta.shape[0]):
         view = one_view(state.views, v)
         load_view(constants, constants.log_term, state.pool, view)
@@ -192,7 +183,7 @@ def _load_views(constants: Constants, state: State) -> None:
 
 @inlined
 def _begin(constants: Constants, state: State) -> None:
-    """Set up what every agent knows before the first round."""
+    """Set up pool and views before the first round."""
     initial_pool(constants, constants.base, state.pool)
     _load_views(constants, state)
 
@@ -219,7 +210,7 @@ def end_batch(
         return
     clock.round_[0] = end
     clock.waited[0] += end - start
-    if clock.releases[0] >= constants.releases:
+    if clock.syncs[0] >= constants.releases:
         return
     due = end == next_sync(constants, start)
     if constants.schedule == TRIGGERED:
@@ -244,7 +235,7 @@ def run_until(
 ) -> None:  # fmt: skip
     """Let agents first … last - 1 play on until ``stop`` rounds are done.
 
-    To play until round 0 sets up what agents know before the first one. It ends before if a fault
+    To play until round 0 sets up the state before the first round. It ends before if a fault
     is noted. Where others play at the same time (``shared``), it ends after one batch, and leaves
     the end of the batch to a call without agents.
     """

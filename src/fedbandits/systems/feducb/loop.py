@@ -6,13 +6,10 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, Needs
-from fedbandits.systems.agents.batches import BatchedReplicate, agent_needs
-from fedbandits.systems.agents.counting import first_persons
+from fedbandits.systems.agents.batches import BatchedReplicate, agent_needs, first_arrays
 from fedbandits.systems.agents.kernels.pools import empty_pool
-from fedbandits.systems.agents.kernels.views import empty_views
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.feducb.kernels import Clock, State, batch_end, run_until
-from fedbandits.systems.kernels import Tally
+from fedbandits.systems.feducb.kernels import State, batch_end, run_until
 
 
 class Replicate(BatchedReplicate[AgentsPlan]):
@@ -39,11 +36,6 @@ class Replicate(BatchedReplicate[AgentsPlan]):
         return self.state.pool.terms, self.plan.constants.log_term
 
     @property
-    def syncs(self) -> int:
-        """Syncs so far."""
-        return int(self.state.clock.releases[0])
-
-    @property
     def _helpers(self) -> int:
         """Helpers, each of which is asked twice and answers twice a sync."""
         secure = self.plan.secure
@@ -64,21 +56,12 @@ class Replicate(BatchedReplicate[AgentsPlan]):
 def initial_state(plan: AgentsPlan) -> State:
     """Make zeros in every place; the loop's ``begin`` makes it the state before the first round."""
     constants = plan.constants
-    agents, models, dimension = constants.agents, constants.models, constants.dimension
-    persons = first_persons(plan, agents)
+    agents, size = constants.agents, constants.release_size
     return State(
-        clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
-        faults=np.zeros((agents, 2), np.int64),
-        tally=Tally(np.zeros(agents), np.zeros(agents)),
-        statistic=np.zeros((agents, *constants.statistic_shape)),
-        residuals=np.zeros((agents, models, 4)),
-        draws=np.zeros((agents, plan.release.slots, constants.release_size)),
-        pool=empty_pool(models, dimension),
-        views=empty_views(_views(plan), models, dimension),
-        visits=persons.visits,
-        uncounted=persons.uncounted,
-        newest=np.zeros((agents if constants.leaves_out_own else 0, constants.release_size)),
-        total=np.zeros(constants.release_size if constants.step > 0.0 else 0, np.int64),
+        **first_arrays(plan, agents, _views(plan)),
+        pool=empty_pool(constants.models, constants.dimension),
+        newest=np.zeros((agents if constants.leaves_out_own else 0, size)),
+        total=np.zeros(size if constants.step > 0.0 else 0, np.int64),
     )
 
 
@@ -89,7 +72,7 @@ def _views(plan: AgentsPlan) -> int:
 
 
 def needs(plan: AgentsPlan) -> Needs:
-    """Estimate what :func:`initial_state` will take, and the rounds after it."""
+    """Estimate memory and work of :func:`initial_state`, and of the rounds."""
     constants = plan.constants
     agents = constants.agents
     return agent_needs(

@@ -11,9 +11,8 @@ from typing import Any
 from fedbandits.facts import ContextualFacts
 from fedbandits.federation.watching import Happened
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.systems.agents.claim import claim_towards
+from fedbandits.systems.agents.claim import ACTS, EVERY_ROUND, claim_towards, protections, sums_in
 from fedbandits.systems.agents.config import Determinant, Never
-from fedbandits.systems.agents.guide import ACTS, EVERY_ROUND, protections, sums_in
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling
 from fedbandits.systems.aggregation import secure_totals
 from fedbandits.systems.feducb.config import FedUCB
@@ -24,7 +23,7 @@ from fedbandits.systems.weakened import without_supplies
 
 
 def make_plan(config: FedUCB, facts: ContextualFacts, rounds: int) -> AgentsPlan:
-    """Work out what all parties go by: a controller adds up the releases of all agents.
+    """Work out the plan of all parties: a controller adds up the releases of all agents.
 
     Raises
     ------

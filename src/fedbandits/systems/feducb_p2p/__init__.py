@@ -19,7 +19,7 @@ class PeerFedUCBSystem(AgentsSystem["PeerPlan"]):
     paper = "Dubey & Pentland 2020, the same peer to peer (Algorithm 3)"
     config_type = PeerFedUCB
     presets = PRESETS
-    SHARED_ROOMS = ("fedbandits.systems.agents.audit",)
+    SHARED_ROOMS = ("fedbandits.systems.agents.application", "fedbandits.systems.agents.audit")
 
     def cautions(self, plan: PeerPlan) -> tuple[str, ...]:
         found: tuple[str, ...] = self.function("claim", "cautions")(plan)

@@ -4,38 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.federation.messages import Message, OutOfOrderError, unpack
-from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import Step
-from fedbandits.learners.kernels.ridge import Record
-from fedbandits.privacy import running_sum
-from fedbandits.privacy.kernels import NO_FAULT
-from fedbandits.privacy.running_sum import ContinualState, draw_ahead
-from fedbandits.systems.agents.counting import nothing_uncounted, sum_of
-from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
-from fedbandits.systems.agents.kernels.own_views import take_over
-from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE, Pool, empty_pool, noise_variance
-from fedbandits.systems.agents.kernels.views import Views, copied, first_view
-from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.linear_agent import LinearAgent
-from fedbandits.systems.agents.schedule import planned_round
-from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb_p2p.kernels.releases import pool_heard
-from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
-from fedbandits.systems.feducb_p2p.messages import (
+from fedbandits.federation.exchange.gossip import (
     MOST_AHEAD,
-    Call,
     Flood,
     Flooded,
     Floods,
+    Heard,
     History,
     Known,
-    Release,
     extended,
     find_flood,
     heard_again,
@@ -43,8 +25,47 @@ from fedbandits.systems.feducb_p2p.messages import (
     newest_number,
     origin_of,
 )
+from fedbandits.federation.messages import Message, OutOfOrderError, unpack
+from fedbandits.federation.roles import MessageTable
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step
+from fedbandits.learners.kernels.ridge import Record
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.kernels import NO_FAULT
+from fedbandits.privacy.running_sum import ContinualState, draw_ahead
+from fedbandits.systems.agents.counting import nothing_uncounted, sum_of
+from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.own_views import take_over
+from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE, Pool, empty_pool, noise_variance
+from fedbandits.systems.agents.kernels.views import Views, copied, first_view
+from fedbandits.systems.agents.limits import Limits
+from fedbandits.systems.agents.linear_agent import LinearAgent
+from fedbandits.systems.agents.system import AgentSupply
+from fedbandits.systems.feducb_p2p.kernels.releases import pool_heard
+from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.shell import ShellState
+
+
+class Call(Flooded, frozen=True, kw_only=True, tag="feducb-p2p.call"):
+    """An agent's trigger has fired (as published only); it tells of raw data."""
+
+
+class Release(Flooded, frozen=True, kw_only=True, tag="feducb-p2p.release"):
+    """An agent's k-th release of an estimator: the noisy sum of all records that it was used in."""
+
+    estimator: int
+    release: int
+    statistic: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.statistic)
+
+
+#: Sender and receiver of each message.
+TABLE: MessageTable = {Call: ("agent", "agent"), Release: ("agent", "agent")}
 
 
 class PeerState(ShellState, frozen=True, kw_only=True):
@@ -53,13 +74,13 @@ class PeerState(ShellState, frozen=True, kw_only=True):
     Parameters
     ----------
     rounds
-        How many are over.
+        The number of rounds that are over.
     statistic : (estimators, models, d (d + 3) / 2) float64
         The sums of the records that count for the next release of each estimator.
     uncounted : (estimators, models, d (d + 3) / 2) float64
         The sums of own records that count for no release; nothing where none is learned from.
     estimators
-        What else it keeps of each.
+        The rest of each estimator.
     used
         The estimators that open decisions were made by, where there are several.
     known
@@ -78,27 +99,28 @@ class PeerState(ShellState, frozen=True, kw_only=True):
     estimators: tuple[Estimator, ...]
     used: dict[int, int] = msgspec.field(default_factory=dict)
     known: dict[int, History] = msgspec.field(default_factory=dict)
-    floods: Floods = msgspec.field(default_factory=dict)
+    floods: dict[int, tuple[Flood[Release | Call], ...]] = msgspec.field(default_factory=dict)
     calls: dict[int, int] = msgspec.field(default_factory=dict)
     refused: int = 0
 
 
 class Listener(LinearAgent[PeerState]):
-    """An agent as its neighbours know it: it takes what they tell, and will pass it on.
+    """An agent as its neighbours know it: it takes messages, and will pass them on.
 
     Parameters
     ----------
     seat, plan, supply
-        See :class:`.agent.PeerAgent`.
+        See :class:`.roles.PeerAgent`.
     """
+
+    _plan: PeerPlan
 
     def __init__(self, seat: Seat, plan: PeerPlan, supply: AgentSupply) -> None:
         index, names, own = seat.place, seat.names("agent"), plan.of_agent(seat.place)
-        self._is_triggered = plan.constants.schedule == TRIGGERED
         self._peers, self._count = plan.peers, plan.peers.estimators
         self._neighbours = [names[i] for i in plan.topology.neighbours(index)]
         self._places = {name: i for i, name in enumerate(names)}
-        self._limits, self._most_records = Limits(plan), plan.schedule.most_records
+        self._limits = Limits(plan)
         state = PeerState(
             statistic=np.zeros((self._count, *plan.constants.statistic_shape)),
             uncounted=nothing_uncounted(plan, self._count),
@@ -107,10 +129,10 @@ class Listener(LinearAgent[PeerState]):
         super().__init__(seat, own, supply, state, peers=self._neighbours)
         self._have_noise()
 
-    def _have_noise(self) -> None:
-        if not self._has_noise:  # the last release has left by now
-            made = min(estimator.released.made for estimator in self._state.estimators)
-            self._draw_ahead(made < self._plan.constants.releases)
+    @property
+    def _made(self) -> int:
+        """Number of releases of the estimator with the fewest: noise is drawn for all at once."""
+        return min(estimator.released.made for estimator in self._state.estimators)
 
     def _draw_noise(self) -> None:
         if self._plan.release.slots:  # all estimators may release at once
@@ -120,17 +142,22 @@ class Listener(LinearAgent[PeerState]):
         return int(agent * self._count + estimator)
 
     def _take(self, message: Message) -> list[Message] | None:
-        """Act on the next message of a link; what a peer cannot know yet must wait."""
+        """Act on the next message of a link; a message from far ahead must wait."""
         if isinstance(message, Flooded):
             rounds, furthest = self._plan.rounds, self._state.rounds + MOST_AHEAD
             if message.round <= rounds and furthest < message.heard <= rounds:
                 return None
         return super()._take(message)
 
+    def _origin(self, message: Flooded) -> int:
+        """Return the number of the agent that a message comes from."""
+        peers = self._peers
+        return origin_of(message, self.name, self._places, peers.distance, peers.gamma)
+
     def _hear(self, message: Release) -> Step:
         """Use a release when its time has come, and pass it on, unless it is known."""
         state, g, number = self._state, message.estimator, message.release
-        origin = origin_of(message, self.name, self._places, self._peers)
+        origin = self._origin(message)
         values = self._checked_release(message, origin)
         self._have_noise()
         cell = self._cell(origin, g)
@@ -150,13 +177,13 @@ class Listener(LinearAgent[PeerState]):
         return Step(state, write=keep)
 
     def _checked_release(self, message: Release, origin: int) -> Floats:
-        """Return the numbers in a release, held to what the terms allow its origin."""
+        """Return the numbers in a release, held to the terms of its origin."""
         constants, g, number = self._plan.constants, message.estimator, message.release
         if not (0 <= g < self._count and 1 <= number <= constants.releases):
             raise OutOfOrderError(f"{self.name}: release {number} of estimator {g} is not planned")
         planned = number, self._plan.rounds  # one a round, at most
-        if not self._is_triggered:
-            planned = (planned_round(constants, number),) * 2
+        if self._releasing.end is not None:
+            planned = (self._releasing.end(number),) * 2
         if not planned[0] <= message.round <= planned[1]:
             raise OutOfOrderError(
                 f"{self.name}: release {number} is of round {message.round}, and planned for "
@@ -171,7 +198,7 @@ class Listener(LinearAgent[PeerState]):
         state, called = self._state, message.round
         if not self._is_triggered:
             raise OutOfOrderError(f"{self.name}: rounds of release are fixed, nobody may call")
-        origin = origin_of(message, self.name, self._places, self._peers)
+        origin = self._origin(message)
         if not 1 <= called <= self._plan.rounds:
             raise OutOfOrderError(f"{self.name}: a call of round {called}")
         channel = len(self._places) * self._count + origin
@@ -189,7 +216,7 @@ class Listener(LinearAgent[PeerState]):
         return Step(self._after(calls=calls), write=lambda: _set(state.floods, channel, after))
 
 
-def _set(floods: Floods, channel: int, heard: tuple[Flood, ...]) -> Sequence[Message]:
+def _set(floods: Floods[Any], channel: int, heard: Heard[Any]) -> Sequence[Message]:
     floods[channel] = heard
     return ()
 
@@ -200,9 +227,9 @@ class Estimator(msgspec.Struct, frozen=True):
     Parameters
     ----------
     pool, view
-        What it knows of the releases that were heard, and what it acts on.
+        The sum of the releases that were heard, and the view that the estimator acts on.
     released
-        Where its releases stand.
+        The state of the mechanism.
     residuals : (models, 4) float64
         See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
     released_in
@@ -212,7 +239,7 @@ class Estimator(msgspec.Struct, frozen=True):
     waited
         Records since then.
     kept
-        Records of decisions beyond those that the next release may be about, by their numbers.
+        Records for releases after the next, by the numbers of their decisions.
     pooled
         Numbers of the releases in the pool, added up.
     unusable
@@ -246,7 +273,7 @@ def first_estimator(plan: PeerPlan, index: int) -> Estimator:
 
 
 def at_release(plan: PeerPlan, statistic: Floats) -> Floats:
-    """Keep what an estimator has of its sum when it releases it."""
+    """Return the sum of an estimator at its release, where views are raw; nothing elsewhere."""
     return statistic.copy() if plan.constants.raw_view else statistic[:0].copy()
 
 
@@ -254,18 +281,18 @@ def refreshed(
     plan: PeerPlan, index: int, estimator: Estimator, heard: Sequence[tuple[int, Known]],
     statistic: Floats, uncounted: Floats,
 ) -> Estimator:  # fmt: skip
-    """Pool what an estimator has heard; the pool before stays if that adds up to none.
+    """Pool the releases that an estimator has heard; keep the old pool if they make no estimate.
 
     Parameters
     ----------
     estimator
-        As it is now; its arrays are left as they are.
+        The present estimator; its arrays are left as they are.
     heard
-        The newest release of everybody who counts, by the agent's number, in order.
+        The newest release of each agent that counts, by the agent's number, in order.
     statistic : (models, d (d + 3) / 2) float64
-        The sum of its records that count for releases.
+        The sum of the estimator's records that count for releases.
     uncounted : (models, d (d + 3) / 2) float64
-        The sum of those that count for none.
+        The sum of the records that count for no release.
     """
     numbers = sum(known.release for _, known in heard)
     pool = _pooled(plan, index, heard, statistic[: len(estimator.at_release)], estimator)
@@ -307,7 +334,7 @@ def _added_up(
 ) -> tuple[Floats, float]:
     """Add up releases, (models, d (d + 3) / 2), and the variances of their noise.
 
-    ``without`` is an agent whose release is left out.
+    ``without`` is an agent to be left out.
     """
     released, variance = np.zeros(constants.release_size), 0.0
     for origin, known in heard:

@@ -12,16 +12,13 @@ from numpy.typing import NDArray
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, Needs
-from fedbandits.systems.agents.batches import BatchedReplicate, agent_needs
-from fedbandits.systems.agents.counting import first_persons
+from fedbandits.systems.agents.batches import BatchedReplicate, agent_needs, first_arrays
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
-from fedbandits.systems.agents.kernels.views import empty_views
 from fedbandits.systems.feducb_p2p.kernels.releases import begin, refresh_all
 from fedbandits.systems.feducb_p2p.kernels.rounds import batch_end, run_triggered_until, run_until
-from fedbandits.systems.feducb_p2p.kernels.state import Clock, Releases, State, next_arrival
+from fedbandits.systems.feducb_p2p.kernels.state import Releases, State, next_arrival
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
-from fedbandits.systems.kernels import Tally
 
 
 class Replicate(BatchedReplicate[PeerPlan]):
@@ -94,19 +91,13 @@ class Replicate(BatchedReplicate[PeerPlan]):
 def initial_state(plan: PeerPlan) -> State:
     """Make zeros in every place; the loop's ``begin`` makes it the state before the first round."""
     constants, peers = plan.constants, plan.peers
-    agents, models, dimension = constants.agents, constants.models, constants.dimension
-    cells, shape = agents * peers.estimators, constants.statistic_shape
-    pool = empty_pool(models, dimension)
-    persons = first_persons(plan, cells)
+    agents, shape = constants.agents, constants.statistic_shape
+    cells = agents * peers.estimators
+    pool = empty_pool(constants.models, constants.dimension)
     return State(
-        clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
-        faults=np.zeros((agents, 2), np.int64),
-        tally=Tally(np.zeros(agents), np.zeros(agents)),
-        statistic=np.zeros((cells, *shape)),
-        residuals=np.zeros((cells, models, 4)),
+        **first_arrays(plan, cells, cells),
         at_release=np.zeros((cells if constants.raw_view else 0, *shape)),
         waited=np.zeros(cells, np.int64),
-        draws=np.zeros((cells, plan.release.slots, constants.release_size)),
         releases=Releases(
             made=np.zeros(cells, np.int64),
             round_=np.zeros((cells, peers.depth), np.int64),
@@ -119,9 +110,6 @@ def initial_state(plan: PeerPlan) -> State:
         awaited=np.zeros(cells, np.int64),
         looked=np.zeros(cells, np.int64),
         pools=Pool(*(np.zeros((cells, *array.shape)) for array in pool)),
-        views=empty_views(cells, models, dimension),
-        visits=persons.visits,
-        uncounted=persons.uncounted,
     )
 
 
@@ -131,7 +119,7 @@ def _call_slots(plan: PeerPlan) -> int:
 
 
 def needs(plan: PeerPlan) -> Needs:
-    """Estimate what :func:`initial_state` will take, and the rounds after it."""
+    """Estimate memory and work of :func:`initial_state`, and of the rounds."""
     constants, peers = plan.constants, plan.peers
     cells = constants.agents * peers.estimators
     return agent_needs(

@@ -16,9 +16,8 @@ from fedbandits.federation.watching import Happened
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.systems.agents.claim import claim_towards
+from fedbandits.systems.agents.claim import ACTS, EVERY_ROUND, claim_towards, protections, sums_in
 from fedbandits.systems.agents.config import Determinant
-from fedbandits.systems.agents.guide import ACTS, EVERY_ROUND, protections, sums_in
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling, radius_base
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
@@ -26,7 +25,7 @@ from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED, Peers
 from fedbandits.systems.guide import Guide, Passage, line
 from fedbandits.systems.weakened import without_supplies
 
-#: Within γ rounds an estimator is released at most twice; one more is what others still use.
+#: Within γ rounds an estimator is released at most twice; others still use one release more.
 _TRIGGERED_DEPTH = 3
 _MOST_ESTIMATORS = 200_000
 
@@ -37,9 +36,9 @@ class PeerPlan(AgentsPlan, frozen=True, kw_only=True):
     Parameters
     ----------
     topology
-        Who can talk to whom.
+        The graph of agents.
     peers
-        What follows from the graph, as compiled code takes it.
+        Constants of the graph, as compiled code takes them.
     """
 
     topology: Topology
@@ -62,7 +61,7 @@ class PeerPlan(AgentsPlan, frozen=True, kw_only=True):
 
 
 def make_plan(config: PeerFedUCB, facts: ContextualFacts, rounds: int) -> PeerPlan:
-    """Work out what all parties of a variant go by.
+    """Work out the plan of all parties of a variant.
 
     Raises
     ------
@@ -159,7 +158,7 @@ def claim(plan: PeerPlan) -> PrivacyClaim:
 
 
 def cautions(plan: PeerPlan) -> tuple[str, ...]:
-    """Warn of what can be run, but hardly makes sense."""
+    """Warn of settings that can be run, but hardly make sense."""
     gamma, diameter = plan.peers.gamma, plan.topology.diameter
     if gamma <= max(diameter, 1):
         return ()

@@ -1,10 +1,10 @@
 """Peer-to-peer FedUCB as parties: everybody releases, passes on and pools; nobody leads.
 
-What leaves an agent is a released running sum, and copies of what others released. The compiled
-functions are those that the simulation calls, so the same seed gives the same run.
+Released running sums leave an agent, and copies of others' releases. Parties call the compiled
+functions of the simulation, so the same seed gives the same run.
 
-Nobody waits for anybody. A round ends when a public clock says so; what comes late is used when it
-comes, and what comes early when its round is over.
+Nobody waits for anybody. A round ends when a public clock says so. A late release is used when it
+comes, and an early release when its round is over.
 """
 
 from __future__ import annotations
@@ -18,37 +18,32 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.errors import ReleaseRefusedError
 from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
+from fedbandits.federation.exchange.gossip import Known, copies_due, extended, passed_on, usable
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import renamed
-from fedbandits.systems.agents.counting import countable, sum_to_release
+from fedbandits.systems.agents.counting import number_or_none, others_count_as, squared_norms
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.sync import sync_due
-from fedbandits.systems.agents.others_count import number_or_none, others_count_as, squared_norms
-from fedbandits.systems.agents.schedule import planned_round
+from fedbandits.systems.agents.kernels.views import Views
+from fedbandits.systems.agents.linear_agent import Knowledge
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
 from fedbandits.systems.feducb_p2p.listener import (
+    TABLE,
+    Call,
     Estimator,
     Listener,
     PeerState,
+    Release,
     at_release,
     refreshed,
 )
-from fedbandits.systems.feducb_p2p.messages import (
-    TABLE,
-    Call,
-    Known,
-    Release,
-    copies_due,
-    extended,
-    passed_on,
-    usable,
-)
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
+from fedbandits.systems.shell import staying
 
 
 def roles(plan: PeerPlan) -> Roles:
@@ -63,28 +58,22 @@ class PeerAgent(Listener):
     Parameters
     ----------
     seat
-        What it is told of all that is public; its place says whose budget it spends. Sums are
+        The public facts of the party; the budget is that of its place. Sums are
         taken in the order of agents.
     plan
-        What all parties go by.
+        The plan of all parties.
     supply
-        Its noise, and how it breaks ties. The k-th release of estimator g of G has the simulated
-        draw of the name (k - 1) G + g + 1. A source that covers values is asked step after step,
-        whichever estimators are released.
+        The agent's noise, and the key of its draws. The k-th release of estimator g of G has the
+        simulated draw of the name (k - 1) G + g + 1. A source that covers values is asked step
+        after step, whichever estimators are released.
     """
 
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", Decide): ("ready",),
-        ("ready", Observe): ("ready",),
-        ("ready", LetGo): ("ready",),
-        ("ready", EndRound): ("ready",),
-        ("ready", Release): ("ready",),
-        ("ready", Call): ("ready",),
-    }
+    TRANSITIONS: ClassVar[Transitions] = staying(
+        ("ready",), Decide, Observe, LetGo, EndRound, Release, Call
+    )
 
     def __init__(self, seat: Seat, plan: PeerPlan, supply: AgentSupply) -> None:
         super().__init__(seat, plan, supply)
-        self._own = plan.of_agent(seat.place)
         self._log_term = float(plan.peers.log_term[seat.place])
         members = np.flatnonzero(plan.peers.lag[seat.place] != NOT_POOLED).tolist()
         #: For every estimator where to find the releases that go into its pool.
@@ -92,7 +81,7 @@ class PeerAgent(Listener):
 
     @property
     def _next_planned(self) -> int | None:
-        """Every round's end: copies are passed on at it, whatever else is due."""
+        """The end of the next round: copies are passed on at the end of every round."""
         done = self._state.rounds
         return done + 1 if done < self._plan.rounds else None
 
@@ -109,44 +98,34 @@ class PeerAgent(Listener):
         squares = squared_norms(state.statistic, state.uncounted).ravel()
         return number_or_none(others_count_as(residuals, squares, self.records_kept))
 
+    @property
+    def acts_on(self) -> tuple[Pool, Views, int]:
+        """See :attr:`.LinearAgent.acts_on`; of several estimators, the surest."""
+        estimators = self._state.estimators
+        surest = max(range(len(estimators)), key=lambda g: float(estimators[g].view.log_det.sum()))
+        now = estimators[surest]
+        pool = now.pool if self._plan.constants.raw_view else self.pool(surest)
+        return pool, now.view, now.pooled
+
     def pool(self, estimator: int = 0) -> Pool:
-        """Return what this agent makes of the releases that it has heard."""
+        """Return the pool of the releases that this agent has heard."""
         return self._refreshed(estimator).pool
 
-    def _compute(self, event: Any) -> Step:
-        match event:
-            case Decide():
-                return self._decide(event)
-            case Observe():
-                return self._observe(event)
-            case LetGo():
-                return self._let_go(event)
-            case EndRound():
-                self._require_end(event)
-                return self._end_round(event.round_)
-            case Release():
-                return self._hear(event)
-            case _:
-                return self._hear_call(event)
+    def _take_message(self, message: Any) -> Step:
+        return self._hear(message) if type(message) is Release else self._hear_call(message)
 
     def _decide(self, event: Decide) -> Step:
-        """Choose by the estimator whose turn it is, with all that may be used by now."""
+        """Choose by the estimator of the round, with all releases that may be used by now."""
         state, g = self._state, (self._state.rounds + 1) % self._count
-        self._have_noise()
-        now = self._refreshed(g)
-        changed = dict[str, Any]()
+        now, changed = self._refreshed(g), dict[str, Any]()
         if now is not state.estimators[g]:
-            changed = {"estimators": _with(state.estimators, g, now)}
-        step = self._choose(event, now.view)
+            changed["estimators"] = _with(state.estimators, g, now)
         if self._count > 1:
-            changed["used"] = {**state.used, step.answer.number: g}
-        if not changed:
-            return step
-        after: PartyState = msgspec.structs.replace(step.state, **changed)
-        return msgspec.structs.replace(step, state=after)
+            changed["used"] = {**state.used, state.decisions + 1: g}
+        return self._choose(event, now.view, self._after(**changed) if changed else None)
 
     def _refreshed(self, g: int) -> Estimator:
-        """Return an estimator with all that may be used by now."""
+        """Return an estimator with all releases that may be used by now."""
         state, cells = self._state, self._cells[g]
         known, round_, now, numbers = state.known, state.rounds, state.estimators[g], 0
         heard: list[tuple[int, Known]] = []
@@ -157,28 +136,24 @@ class PeerAgent(Listener):
         # Numbers of releases only grow, so an unchanged sum of them means nothing new.
         if numbers == now.pooled:
             return now
-        return refreshed(self._own, self._index, now, heard, state.statistic[g], state.uncounted[g])
+        return refreshed(
+            self._plan, self._index, now, heard, state.statistic[g], state.uncounted[g]
+        )
 
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward, for the estimator that decided. Messages leave at a round's end."""
-        state, record = self._state, self._checked_record(event)
-        number = event.decision.number
+        state, number = self._state, event.decision.number
         g, used = self._used(number)
         now = state.estimators[g]
-        counts, counted, kept = self._counts(event), [record], now.kept
-        if counts:  # else it is learned from at once, and the trigger takes it for none
-            counted, kept = countable(
-                self._own, self._most_records, now.released.made, {**now.kept, number: record}
-            )
-        after = msgspec.structs.replace(now, waited=now.waited + len(counted), kept=kept)
+        known = Knowledge(
+            state.statistic[g], state.uncounted[g], now.residuals, now.pool, now.view,
+            self._log_term,
+        )  # fmt: skip
+        intake = self._learning_from(event, now.released.made, now.kept, known)
+        after = msgspec.structs.replace(now, waited=now.waited + intake.counted, kept=intake.kept)
 
         def learn() -> Sequence[Message]:
-            self._learn_own(record, now.residuals, now.view)
-            for each in counted:
-                self._learn(
-                    each, counts, state.statistic[g], state.uncounted[g], now.pool, now.view,
-                    self._log_term,
-                )  # fmt: skip
+            intake.write()
             return ()
 
         changed = self._after(
@@ -200,8 +175,9 @@ class PeerAgent(Listener):
         left = {n: by for n, by in used.items() if n != number} if used else used
         return used.get(number, 0), left
 
-    def _end_round(self, round_: int) -> Step:
-        """Release what is due, and pass on what had arrived before this round."""
+    def _release(self) -> Step:
+        """End a round: make the releases that are due, and pass on earlier messages."""
+        round_ = self._state.rounds + 1
         step = self._triggered(round_) if self._is_triggered else self._planned(round_)
         floods = self._state.floods
         if not floods:
@@ -212,13 +188,11 @@ class PeerAgent(Listener):
 
     def _planned(self, round_: int) -> Step:
         """Release if that is due, by a schedule fixed in advance."""
-        constants, after = self._plan.constants, self._after(rounds=round_)
-        number = after.estimators[0].released.made + 1
-        due = number <= constants.releases and planned_round(constants, number) <= round_
-        return self._release(after, (0,)) if due else Step(after)
+        after, end = self._after(rounds=round_), self._releasing.next_end(self._made)
+        return self._releases(after, (0,)) if end is not None and end <= round_ else Step(after)
 
     def _triggered(self, round_: int) -> Step:
-        """Call for a sync if that is due, and answer calls whose time has come."""
+        """Call for a sync if one is due, and answer the calls that are due."""
         state, g = self._state, round_ % self._count
         now, calls, outgoing = self._refreshed(g), state.calls, list[Message]()
         if self._calls(now):
@@ -229,13 +203,13 @@ class PeerAgent(Listener):
             return Step(self._after(rounds=round_, estimators=estimators))
         left = {called: when for called, when in calls.items() if when > round_}
         after = self._after(rounds=round_, estimators=estimators, calls=left)
-        # Whoever has released since the call has nothing new to release.
+        # An estimator that was released since the call has no new record.
         due = dict.fromkeys(
             called % self._count
             for called in sorted(calls.keys() - left)
             if estimators[called % self._count].released_in < called
         )
-        step = self._release(after, tuple(due))
+        step = self._releases(after, tuple(due))
         return Step(step.state, [*outgoing, *step.outgoing])
 
     def _calls(self, now: Estimator) -> bool:
@@ -245,16 +219,14 @@ class PeerAgent(Listener):
             return False
         return bool(sync_due(constants.threshold, now.pool.terms, now.view.trigger_log_det, waited))
 
-    def _release(self, after: PeerState, due: Sequence[int]) -> Step:
+    def _releases(self, after: PeerState, due: Sequence[int]) -> Step:
         """Release some estimators as they stand, if there are releases left."""
         outgoing = list[Message]()
         for g in due:
             now, most = after.estimators[g], self._plan.constants.releases
             if now.released.made >= most:
                 continue
-            statistic, kept = sum_to_release(
-                self._own, self._most_records, now.released.made, after.statistic[g], now.kept
-            )
+            statistic, kept = self._sum_to_release(now.released.made, after.statistic[g], now.kept)
             try:
                 now, noisy = self._released(after, g, statistic)
             except ReleaseRefusedError:  # for good: the round ends all the same
@@ -278,8 +250,8 @@ class PeerAgent(Listener):
 
     def _released(self, after: PeerState, g: int, statistic: Floats) -> tuple[Estimator, Floats]:
         """Make the next release of a sum: settled before anything leaves."""
-        plan, count, now = self._own, self._count, after.estimators[g]
-        # What covers is charged for in one stream, whose steps have no gaps.
+        plan, count, now = self._plan, self._count, after.estimators[g]
+        # Noise that covers is charged for in one stream without gaps between its steps.
         step = 1 + sum(each.released.made for each in after.estimators)
         covers = hasattr(self._noise, "cover")
         released, noisy = running_sum.release(
@@ -294,10 +266,9 @@ class PeerAgent(Listener):
         return msgspec.structs.replace(now, released=released, at_release=kept), noisy
 
     def _announcement(self, g: int, number: int, noisy: Floats, round_: int) -> Message:
-        """Tell of a release; one that was due before is told as of the round it was due."""
-        constants = self._plan.constants
-        if not self._is_triggered:
-            round_ = planned_round(constants, number)
+        """Return the message of a release, as of the round in which the release was due."""
+        if self._releasing.end is not None:
+            round_ = self._releasing.end(number)
         return Release(
             sender=self.name,
             receiver="",

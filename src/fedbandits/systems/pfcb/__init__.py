@@ -10,8 +10,7 @@ from fedbandits.federation.roles import Supplies
 from fedbandits.federation.run import PartiesRun
 from fedbandits.random import replicate_key
 from fedbandits.systems.package import PackageSystem
-from fedbandits.systems.pfcb.config import PFCB
-from fedbandits.systems.pfcb.presets import PRESETS
+from fedbandits.systems.pfcb.config import PFCB, PRESETS
 from fedbandits.systems.simulated import simulated_noise
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ BUYER = "buyer"
 
 
 class PFCBSystem(PackageSystem["PFCBPlan"]):
-    """P-FCB, and what it is compared with."""
+    """P-FCB, and the systems that it is compared with."""
 
     name = "pfcb"
     paper = (

@@ -1,4 +1,4 @@
-"""Applications of a buyer, which ask it what to buy, and what each buyer brings.
+"""Applications of a buyer, which ask it for purchases, and the supplies of buyers.
 
 A buyer brings its costs, which nobody else is told: ``costs`` under ``[own]`` in its settings, a
 number a producer. Everybody's capacities are another matter. Buyers judge each other's reports by
@@ -27,7 +27,7 @@ from fedbandits.systems.pfcb.roles.buying import BuyerSupply
 from fedbandits.systems.secure_sums import agent_secrets, helper_secrets
 
 BUYER = "buyer"
-#: Far beyond any price, and far from what a float cannot hold.
+#: Far beyond any price, and far within the range of a float.
 _MOST_COST = 1e300
 
 
@@ -109,10 +109,10 @@ def application(plan: PFCBPlan) -> Purchases:
 def supply(
     plan: PFCBPlan, role: str, place: int, resources: Resources
 ) -> BuyerSupply | HelperSecrets | None:
-    """Return what a party brings.
+    """Return the supply of a party.
 
     A buyer brings its costs, noise that is charged for, and secrets to mask reports by. A helper
-    brings what it shares with buyers; a controller nothing.
+    brings the secrets that it shares with buyers; a controller nothing.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def _no_noise(step: int) -> Floats:
 
 
 def export(plan: PFCBPlan, party: Any) -> Learned:
-    """Return what a buyer knows of every producer's quality; a row's V is the units behind it."""
+    """Return a buyer's estimate of every producer's quality; a row's V is the units behind it."""
     units, good = party.state.books.combined
     known = units > 0.0
     weight = np.where(known, units, 0.0)

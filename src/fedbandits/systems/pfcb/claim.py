@@ -107,7 +107,7 @@ def _unit(plan: PFCBPlan) -> str:
 
 
 def cautions(plan: PFCBPlan) -> tuple[str, ...]:
-    """Warn of what can be run, but hardly makes sense."""
+    """Warn of settings that can be run, but hardly make sense."""
     silent = plan.constants.releases == 0 and plan.constants.agents > 1
     if not silent or isinstance(plan.config.schedule, Never):
         return ()
@@ -153,7 +153,7 @@ def _not_protected(plan: PFCBPlan, mu: float) -> tuple[Limit, ...]:
 
 
 def _whole_order(plan: PFCBPlan, mu: float, producers: int, delta: float) -> Limit:
-    """Return what several purchases together cost, in one round or of one producer.
+    """Return the price of several purchases together, in one round or of one producer.
 
     Every producer has numbers of its own in a report, and every number noise of its own. So an
     order from all of them costs √m times μ. In a secure sum the purchases of all buyers from one

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits.environments.base import Environment
+from fedbandits.environments.base import F64, Environment, Memory, Needs
 from fedbandits.privacy.bounds import require_within
-from fedbandits.systems.pfcb.kernels import State
+from fedbandits.systems.kernels import new_clock
+from fedbandits.systems.pfcb.kernels import State, Tally, empty_books
 from fedbandits.systems.pfcb.kernels.purchases import new_scratch
 from fedbandits.systems.pfcb.kernels.rounds import run_until
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.state import initial_state
 from fedbandits.systems.simulated import CompiledReplicate
 
 
@@ -50,7 +51,7 @@ class Replicate(CompiledReplicate[PFCBPlan]):
     @property
     def syncs(self) -> int:
         """Exchanges so far."""
-        return int(self.state.clock.releases[0])
+        return int(self.state.clock.syncs[0])
 
     @property
     def messages(self) -> int:
@@ -66,7 +67,7 @@ class Replicate(CompiledReplicate[PFCBPlan]):
     def bytes(self) -> int:
         """Bytes of reports so far, two numbers a producer.
 
-        Of what passes to and from a helper only the answer to an opening has some.
+        Of the messages to and from a helper only the answer to an opening has some.
         """
         secure = self.plan.secure
         empty = 0 if secure is None else self.syncs * 3 * secure.helpers
@@ -74,5 +75,42 @@ class Replicate(CompiledReplicate[PFCBPlan]):
 
     @property
     def epsilon(self) -> float:
-        """ε that the contents of what a buyer has sent so far cost, at the configured δ."""
+        """ε that the contents of a buyer's messages so far cost, at the configured δ."""
         return self.plan.epsilon_spent(self.syncs)
+
+
+def initial_state(plan: PFCBPlan) -> State:
+    """Return the state before the first round."""
+    n, m = plan.constants.agents, plan.constants.producers
+    return State(
+        clock=new_clock(),
+        faults=np.zeros(n, np.int64),
+        books=empty_books(m, n),
+        draws=np.zeros((n, plan.slots, 2 * m)),
+        reports=np.zeros((n if plan.secure is None else 0, 2, m)),
+        total=np.zeros(0 if plan.secure is None else 2 * m, np.int64),
+        tally=Tally(
+            regret=np.zeros(n),
+            late_regret=np.zeros(n),
+            reward=np.zeros(n),
+            violations=np.zeros(n, np.int64),
+            empty=np.zeros(n, np.int64),
+            units=np.zeros(n, np.int64),
+            judged=np.zeros((n, 2), np.int64),
+        ),
+    )
+
+
+def needs(plan: PFCBPlan) -> Needs:
+    """Estimate memory and work of :func:`initial_state`, and of the rounds."""
+    pairs = plan.constants.agents * plan.constants.producers
+    keys = "environment.agents or environment.producers"
+    parts = (
+        Memory("books and reports of buyers", 8 * pairs * F64, keys),
+        Memory("noise that is kept for later reports", 2 * plan.slots * pairs * F64, keys),
+    )
+    exchanges = min(plan.constants.releases, plan.rounds)
+    # Everybody judges everybody's report, or one sum.
+    judged = 10.0 * (plan.constants.agents if plan.secure is None else 1)
+    report = 40.0 + plan.slots + judged
+    return Needs(parts, pairs * (30.0 * plan.rounds + exchanges * report))

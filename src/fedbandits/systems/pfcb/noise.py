@@ -17,6 +17,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ProcurementFacts
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import GaussianRelease
 from fedbandits.privacy.continual import (
@@ -26,6 +27,9 @@ from fedbandits.privacy.continual import (
     encoder,
     toeplitz_coefficients,
 )
+from fedbandits.privacy.gaussian import ROUNDING_MARGIN
+from fedbandits.privacy.shares import ShareNeeds, finest_grid, share_plan
+from fedbandits.systems.aggregation import SecureTotals
 from fedbandits.systems.pfcb.config import (
     PFCB,
     Continual,
@@ -36,9 +40,10 @@ from fedbandits.systems.pfcb.config import (
     Optimal,
     Published,
 )
+from fedbandits.systems.pfcb.kernels.sums import AXES, WEIGHT_STEP
 
 _MOST_RUNNING_SUMS = 2**14
-#: With a schedule that grows faster there are two reports at most, whose weights hardly matter.
+#: A schedule that grows faster has two reports at most, and their weights hardly matter.
 _LEAST_DECAY = 1e-4
 _ROOT_2 = math.sqrt(2.0)
 #: More than rounding takes from a sum of so many squares.
@@ -120,7 +125,7 @@ def further_in_batches(releases: int) -> float:
 
 
 def in_two_batches(sensitivity: float, deviations: Sequence[float]) -> GaussianRelease:
-    """Return what a moved purchase is charged for: the two least noisy reports, as one.
+    """Return the price of a moved purchase: that of the two least noisy reports, as one.
 
     One purchase can move a batch by ``sensitivity``; the deviations of reports are rising.
     """
@@ -174,3 +179,54 @@ def _further(count: int) -> Floats:
         more[: k + 1] += later * (later - coefficients[k])
         found[k] = math.sqrt(1.0 + max(0.0, float(more[: k + 1].max())) / alone[k])
     return found * _ROUNDING_ROOM
+
+
+#: Beyond it rounding is not a matter of small corrections any more.
+_MOST_ROOM = 0.1
+
+
+def noise_of_shares(
+    config: PFCB, facts: ProcurementFacts, rounds: int, releases: int, secure: SecureTotals
+) -> Noise:
+    """Work out the noise of a secure sum, and of each buyer's share of it.
+
+    Raises
+    ------
+    ConfigError
+        If no grid of 64-bit whole numbers is fine enough for so many purchases.
+    """
+    unit = running_sums(config, releases)
+    reach = further_in_batches(releases) if config.outcomes == "late" else 1.0
+    total = calibrated_sums(unit, config, reach)
+    needs = _needs(config, facts, rounds, secure, total, reach)
+    grid, room = finest_grid(needs), 1.0
+    if grid.moved > ROUNDING_MARGIN:
+        # With more noise rounding moves a purchase less, so there is room for what it does now.
+        room += grid.moved
+        total = calibrated_sums(unit, config, reach * room)
+    grid.require(_MOST_ROOM, needs)
+    if grid.step > WEIGHT_STEP:
+        raise ConfigError(
+            f"rounds: purchases of {rounds:,} rounds of {facts.parties:,} buyers do not fit into a "
+            "secure sum of 64-bit whole numbers; use fewer rounds, or fewer buyers"
+        )
+    share = share_plan(total, secure.honest).scale
+    read = math.sqrt(facts.parties) * share  # all have sent, so all of their noise is in it
+    return Noise(read, HEXAGONAL, room, total, share, grid.step)
+
+
+def _needs(
+    config: PFCB, facts: ProcurementFacts, rounds: int, secure: SecureTotals, total: ContinualPlan,
+    reach: float,
+) -> ShareNeeds:  # fmt: skip
+    """Return the needs that the grid depends on: two numbers of one producer.
+
+    The part of other producers is the same in both worlds. Capacities may be drawn later than a
+    plan is made, so producers of the largest and of the smallest capacity are counted.
+    """
+    axes, largest = np.array(AXES), max(facts.largest_capacity, 1)
+    return ShareNeeds(
+        total=total, honest=secure.honest, parties=facts.parties, records=rounds,
+        largest=float(largest), reach=reach, unrounded=0.0,
+        pattern=np.concatenate([axes, largest * axes]), delta=config.delta,
+    )  # fmt: skip

@@ -1,8 +1,10 @@
-"""The plan of a P-FCB variant, from its configuration and facts."""
+"""The plan of a P-FCB variant, from its configuration and facts, and its guide."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -10,13 +12,17 @@ from scipy.special import ndtri
 
 from fedbandits.errors import ConfigError
 from fedbandits.facts import ProcurementFacts
+from fedbandits.federation.messages import unpack
 from fedbandits.federation.terms import Schedule
+from fedbandits.federation.watching import Happened
 from fedbandits.learners.kernels.purchasing import EXACT, GREEDY
 from fedbandits.privacy import accounting, gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.aggregation import SecureTotals, secure_totals
 from fedbandits.systems.base import Plan
+from fedbandits.systems.guide import Acts, Guide, Passage, line, numbers
+from fedbandits.systems.guide_of_sums import MASKS, MEMBER, PSEUDOCODE, passages
 from fedbandits.systems.pfcb.config import (
     PFCB,
     Constant,
@@ -42,9 +48,10 @@ from fedbandits.systems.pfcb.noise import (
     further_when_moved,
     in_two_batches,
     noise_of_reports,
+    noise_of_shares,
 )
-from fedbandits.systems.pfcb.sharing import noise_of_shares
 from fedbandits.systems.pfcb.timing import Timing, timing_of
+from fedbandits.systems.weakened import without_supplies
 
 #: Later than any round.
 _NEVER = 2**62
@@ -131,7 +138,7 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
         return accounting.mu(self.event(releases)) if releases else 0.0
 
     def event(self, releases: int | None = None) -> Event:
-        """Return what one purchase is charged for after so many reports; lengths are in capacities.
+        """Return the event that prices a purchase after so many reports; lengths are in capacities.
 
         Without a number, after all of them.
         """
@@ -163,7 +170,7 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
 
 
 def make_plan(config: PFCB, facts: ProcurementFacts, rounds: int) -> PFCBPlan:
-    """Work out what all buyers go by.
+    """Work out the plan of all buyers.
 
     Raises
     ------
@@ -281,7 +288,7 @@ def _acceptance(config: PFCB) -> tuple[float, int]:
 
 
 def _judged(config: PFCB) -> WithinRadius:
-    """Return what Procedure 1 judges by; where reports are not judged by it, as printed."""
+    """Return the constant by which Procedure 1 judges; where it judges no report, as printed."""
     return config.acceptance if isinstance(config.acceptance, WithinRadius) else WithinRadius()
 
 
@@ -289,3 +296,51 @@ def _log_horizon(config: PFCB, rounds: int) -> float:
     published = config.privatizer
     natural = isinstance(published, Published) and published.logarithm == "natural"
     return max(1.0, math.log(rounds) if natural else math.log2(rounds))
+
+
+_ACTS = Acts("buys, by producer, {} units", "finds, by producer, {} good ones")
+_NOISE = {"noise": "Counts leave a buyer under noise: a single purchase does not show in them."}
+_EVERY_ROUND = (
+    line("for t = 1 … T:"),
+    line("  buy what earns most, as qualities are known, with enough good units", "* Decide"),
+    line("  inspect: count units bought, and units found good, by producer", "* Observe"),
+)
+_BUYER = (
+    *_EVERY_ROUND,
+    line("  when a round of exchange ends: send both counts, under noise, to all", "* EndRound"),
+    line("  collect the counts of all others; weigh those that agree with the own", "* Report"),
+    line("  if some do not come: go on without them", "exchanging Deadline"),
+)
+
+
+def guide(plan: PFCBPlan, off: Collection[str] = ()) -> Guide:
+    """Return a guide to the parties of a plan, in a run without some protections."""
+    private = plan.constants.reports != CLEAR
+    noise = "under noise" if private and "noise" not in off else "without noise"
+    clear = Guide(
+        pseudocode={"buyer": _BUYER},
+        passages={"Report": Passage("a report", _counts(plan, noise), releases=True)},
+        acts=_ACTS,
+        protections=_NOISE if private else {},
+        without=without_supplies,
+    )
+    if plan.secure is None:
+        return clear
+    constants = plan.constants
+    return clear._replace(
+        pseudocode={"buyer": (*_EVERY_ROUND, *MEMBER), **PSEUDOCODE},
+        passages=passages(off, constants.step, constants.release_size),
+        protections={**clear.protections, **MASKS},
+    )
+
+
+def _counts(plan: PFCBPlan, noise: str) -> Callable[[Happened], str]:
+    def reads(happened: Happened) -> str:
+        message: Any = happened.event
+        bought, good = unpack(message.sums, plan.constants.release_size).reshape(2, -1)
+        return (
+            f"By producer, {noise}: units that {message.sender} has bought, {numbers(bought)}; "
+            f"found good, {numbers(good)}."
+        )
+
+    return reads

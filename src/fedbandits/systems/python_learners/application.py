@@ -1,4 +1,4 @@
-"""Applications of agents with a learner in plain Python, and what agents bring."""
+"""Applications of agents with a learner in plain Python, and supplies of agents."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fedbandits.random import Key, Purpose, replicate_key
 from fedbandits.systems.agents.application import SharedModel, secret_key
 from fedbandits.systems.agents.application import application as agents_application
 from fedbandits.systems.application import Resources
-from fedbandits.systems.python_learners.agent import LearnerSupply
 from fedbandits.systems.python_learners.plan import LearnerPlan
+from fedbandits.systems.python_learners.roles import LearnerSupply
 from fedbandits.systems.secure_sums import (
     agent_secrets,
     helper_secrets,
@@ -32,9 +32,9 @@ def application(plan: LearnerPlan) -> SharedModel:
 def supply(
     plan: LearnerPlan, role: str, place: int, resources: Resources
 ) -> LearnerSupply | HelperSecrets | None:
-    """Return what an agent brings: noise that is charged for, draws of its own, and secrets.
+    """Return the supply of an agent: noise that is charged for, draws of its own, and secrets.
 
-    A helper brings what it shares with agents.
+    A helper brings the secrets that it shares with agents.
     """
     if role == HELPER:
         return helper_secrets(plan, place, resources)
@@ -48,7 +48,7 @@ def supply(
 def simulated(
     plan: LearnerPlan, role: str, place: int, seed: int, replicate: int, first: int
 ) -> LearnerSupply | HelperSecrets | None:
-    """Return it from a seed: it protects nobody. The agent's draws are those of its rounds."""
+    """Return a supply from a seed, which protects nobody. Draws are those of the agent's rounds."""
     if role == HELPER:
         return simulated_helper_secrets(plan, place, seed, replicate)
     if role != "agent":

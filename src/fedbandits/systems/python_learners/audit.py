@@ -47,14 +47,14 @@ from fedbandits.systems.games import (
 )
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases, stated_sums, sums_listener
 from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
-from fedbandits.systems.python_learners.contributions import RecordSum
 from fedbandits.systems.python_learners.plan import LearnerPlan
+from fedbandits.systems.python_learners.roles import RecordSum
 from fedbandits.systems.sums_audit import sums_checks
 from fedbandits.systems.sums_audit.run import MEMBERS, SUMS, SumsAudited
 
 #: Releases, and rounds from release to release, where whole agents are attacked.
 RELEASES, PERIOD = 3, 4
-#: Contexts that are tried, to find two interactions whose records are far apart.
+#: Contexts that are tried, to find two interactions with records far apart.
 _TRIED = 32
 #: Lengths of others' contexts, relative to the bound: so a longer one shows where they are scaled.
 _OTHERS = 0.5
@@ -65,12 +65,12 @@ _AGENTS, _MOST_PLAYED = 4, 24
 _MOST_RELEASES = 64
 #: Numbers that are made in the time of one in compiled code, which makes them run by run.
 _AT_ONCE = 8
-#: What a release stands for in a check of noise; it is taken off again.
+#: The exact sum behind a release in a check of noise; the check takes it off again.
 _SUM = 3.0
 
 
 def games(system: System[Any], plan: LearnerPlan, environment: Environment) -> Sequence[Game]:
-    """Return what an audit plays: the configured releases, then agents and their controller.
+    """Return the games of an audit: the configured releases, then agents and their controller.
 
     Nothing where no noise protects anything.
     """

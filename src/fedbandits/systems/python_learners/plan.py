@@ -1,10 +1,10 @@
-"""Plan of all agents of a learner: when they share, how much they tell, under which noise."""
+"""Plan of a learner's agents: rounds, sizes and noise of releases; their claim and their guide."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,16 +18,33 @@ from fedbandits.learners.held import Guard
 from fedbandits.learners.learner import Learner
 from fedbandits.learners.private_learner import PrivateLearner
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import Clear, ContinualSum, Event
+from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
+from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.continual import ContinualPlan, calibrated
 from fedbandits.privacy.kernels import CAST_ROOM
 from fedbandits.privacy.rounding import grid_step, require_room_for_vectors, rounding_constant
 from fedbandits.privacy.shares import ShareNeeds, plan_grid, share_plan
-from fedbandits.systems.agents.decisions import RecordBounds
+from fedbandits.privacy.statements import (
+    AGENT_INTERACTION,
+    IN_CLEAR,
+    NEVER_BACK,
+    ON_A_CLOCK,
+    OWN_RECORDS,
+    SECURE_NOISE,
+    a_person,
+    at_several_agents,
+    exact_sums,
+)
+from fedbandits.systems.agents.claim import ACTS, per_person, protections, sums_in
 from fedbandits.systems.agents.noise import require_few
+from fedbandits.systems.agents.plan import RecordBounds
 from fedbandits.systems.agents.schedule import settled, sync_rounds
 from fedbandits.systems.aggregation import SecureTotals, secure_totals
 from fedbandits.systems.base import Plan
+from fedbandits.systems.guide import Guide, Passage, line
+from fedbandits.systems.guide_of_sums import MEMBER, PSEUDOCODE, passages
+from fedbandits.systems.secure_claim import claim_sums
+from fedbandits.systems.weakened import without_supplies
 
 #: Larger releases are a mistake: 512 MiB.
 _LARGEST = 1 << 26
@@ -102,7 +119,7 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
         return len(self.ends) * int(self.facts.parties)
 
     def event(self, releases: int | None = None) -> Event:
-        """Return what a record is charged for after so many releases, by default all of them."""
+        """Return the event that prices a record after so many releases, by default all of them."""
         if self.priced.mechanism == "none":
             return Clear()
         return ContinualSum(self.priced, self.record_norm, releases)
@@ -146,7 +163,7 @@ def make_plan(
 ) -> LearnerPlan:
     """Work out when agents release, how much, and under which noise.
 
-    What a fresh learner would release must be an array of numbers; and there must not be more
+    The release of a fresh learner must be an array of numbers; and there must not be more
     releases, or more records in one, than the noise can be calibrated for.
     """
     plan = LearnerPlan(config=config, facts=facts, rounds=rounds, learner=learner)
@@ -224,7 +241,7 @@ def _record_size(fresh: PrivateLearner) -> int:
 def record_of(
     recorder: PrivateLearner, guard: Guard, context: Floats, arm: int, reward: float
 ) -> Floats:
-    """Return what one interaction adds, (size,); refuse a method that leaves anything behind."""
+    """Return the record of an interaction, (size,); refuse a method that leaves anything behind."""
     name, before = f"{type(recorder).__name__}.record", guard.held(recorder)
     values = as_numbers(recorder.record(context, arm, reward), name)
     if guard.held(recorder) != before:
@@ -236,7 +253,7 @@ def record_of(
 
 
 def released(learner: Learner) -> Floats:
-    """Return what a learner tells now, (size,), if it is an array of finite numbers."""
+    """Return a learner's present release, (size,), if it is an array of finite numbers."""
     name = f"{type(learner).__name__}.release"
     values = as_numbers(learner.release(), name)
     if not np.isfinite(values).all():
@@ -245,7 +262,7 @@ def released(learner: Learner) -> Floats:
 
 
 def as_numbers(returned: Any, name: str) -> Floats:
-    """Check what a method of that name has returned, and copy it as (size,) float64."""
+    """Check the numbers that a method of that name has returned; copy them as (size,) float64."""
     try:
         given = np.asarray(returned)
     except ValueError as error:
@@ -259,3 +276,114 @@ def as_numbers(returned: Any, name: str) -> Floats:
     if not 0 < values.size <= _LARGEST:
         raise LearnerError(f"{name}: returned {values.size:,} numbers, allowed: 1 to 2^26")
     return values
+
+
+_PUBLIC = (
+    "These are public: who takes part, how many rounds each plays, and record_bound.",
+    "The rounds at whose end agents release are fixed in advance and public.",
+)
+_RECORD = (
+    "The learner's record follows from its arguments alone, on a learner that has learned nothing. "
+    "It may not change the learner, its class or its module. What its code keeps elsewhere, nobody "
+    "can check."
+)
+_DECIDE = (
+    "The learner's decide follows from its arguments and from what it has received. It may not "
+    "change the learner, its class or its module. What its code keeps elsewhere, nobody can check."
+)
+_REFUSAL = "Every record of both neighbours keeps record_bound. If one does not, the run stops."
+_LATER = Limit(
+    "the effect of a record on later decisions of its own agent",
+    "The agent learns from its own records at once. The guarantee is for a fixed log, whose other "
+    "records stay as they are.",
+)
+
+
+def claim(plan: LearnerPlan) -> PrivacyClaim:
+    """Return the claim of one agent for a whole run."""
+    shares, in_clear = plan.release.releases > 0, plan.release.mechanism == "none"
+    private = shares and not in_clear
+    raw = private and plan.learner.sees_own_records()
+    events = (plan.event(),) if shares else ()
+    mu, delta = total_mu(events), plan.config.delta if private else 0.0
+    epsilon = gaussian.epsilon_of(mu, delta) if private else mu
+    one_noise = plan.secure is not None
+    person = per_person(plan.facts, plan.rounds, mu, delta, one_noise) if private else None
+    claimed = PrivacyClaim(
+        unit=AGENT_INTERACTION,
+        from_whom="everybody but the agent itself",
+        relation="replace-one",
+        holds_for="nothing" if math.isinf(mu) else "fixed log" if raw else "interactive",
+        epsilon=epsilon,
+        epsilon_contents=epsilon,
+        delta=delta,
+        mu=mu,
+        conditional_on=_conditions(plan, raw) if private else plan.facts.public,
+        not_protected=(
+            OWN_RECORDS,
+            *((IN_CLEAR,) if shares and in_clear else ()),
+            *((_LATER,) if raw else ()),
+            *((_several(one_noise) if person is None else a_person(one_noise),) if private else ()),
+        ),
+        events=events,
+        person=person,
+        one_noise=one_noise,
+    )
+    if plan.secure is None:
+        return claimed
+    return claim_sums(claimed, plan.secure, plan.facts.parties, "agents")
+
+
+def _several(one_noise: bool) -> Limit:
+    return Limit(
+        "a person with several interactions",
+        f"The guarantee is for one interaction. {at_several_agents(one_noise)}",
+    )
+
+
+def _conditions(plan: LearnerPlan, raw: bool) -> tuple[str, ...]:
+    decide = () if raw else (_DECIDE,)
+    refusal = (_REFUSAL,) if plan.config.out_of_bounds == "refuse" else ()
+    return (
+        *_PUBLIC, *plan.facts.public, _RECORD, *decide, *refusal, SECURE_NOISE, NEVER_BACK,
+        exact_sums(plan.rounds), ON_A_CLOCK,
+    )  # fmt: skip
+
+
+_EVERY_ROUND = (
+    line("for t = 1 … T:"),
+    line("  learner.decide: choose an arm", "ready Decide"),
+    line("  learner.observe: learn from the reward; add its record to the own sums",
+         "ready Observe"),
+    line("  (a reward that will never come: close the decision)", "ready LetGo"),
+)  # fmt: skip
+_AGENT = (
+    *_EVERY_ROUND,
+    line("  when a round of release ends: send what the learner shares", "ready EndRound"),
+    line("  learner.receive: go on from the sum of all", "ready Total"),
+)
+_CONTROLLER = (
+    line("collect the release of each agent", "serving AgentRelease"),
+    line("when all have come: send their sum to all agents", "serving AgentRelease",
+         sends="Total"),
+    line("if some are late: send the sum of the newest ones", "serving Deadline"),
+)  # fmt: skip
+
+
+def guide(plan: LearnerPlan, off: Collection[str] = ()) -> Guide:
+    """Return a guide to the parties of a plan, in a run without some protections."""
+    release = Passage("a release", sums_in(plan, off, "What {} shares"), releases=True)
+    total = Passage("the sum of all", sums_in(plan, off, "What all share"), releases=True)
+    clear = Guide(
+        pseudocode={"agent": _AGENT, "controller": _CONTROLLER},
+        passages={"AgentRelease": release, "Total": total},
+        acts=ACTS,
+        protections=protections(plan),
+        without=without_supplies,
+    )
+    if plan.secure is None:
+        return clear
+    return clear._replace(
+        pseudocode={"agent": (*_EVERY_ROUND, *MEMBER), **PSEUDOCODE},
+        passages=passages(off, plan.constants.step, plan.size),
+    )

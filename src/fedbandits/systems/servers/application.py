@@ -44,7 +44,6 @@ class Recommendations(Choices[ServersPlan]):
     """A server recommends an item to one of its own users; a reward is a number from 0 to 1."""
 
     ASKED = ItemsAsked
-    CHOSEN = "item"
 
     def bounds(self) -> dict[str, Any]:
         constants = self.plan.constants

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
+
+from fedbandits.environments.clustered import Clustered
 from fedbandits.privacy.bounds import require_within
+from fedbandits.systems.servers.kernels import new_scratch
 from fedbandits.systems.servers.system import ServersPlan
 from fedbandits.systems.simulated import CompiledReplicate
 
@@ -14,8 +18,22 @@ AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
 class ServersReplicate(CompiledReplicate[AnyPlan]):
     """One replicate, compiled within a phase; what happens between phases is Python.
 
-    Subclasses make ``state``, whose clock is a :class:`~fedbandits.systems.servers.state.Clock`.
+    The clock of the state is a :class:`~fedbandits.systems.servers.kernels.Clock`.
     """
+
+    def __init__(
+        self, plan: AnyPlan, environment: Clustered, seed: int, replicate: int, threads: int = 1
+    ) -> None:
+        super().__init__(plan, environment, seed, replicate, threads)
+        constants = plan.constants
+        self._scratch = new_scratch(constants.dimension, constants.items, constants.users)
+        self.state = self._first_state()
+        #: The users of each server.
+        self._users = [np.flatnonzero(self.world.server == s) for s in range(constants.servers)]
+
+    def _first_state(self) -> Any:
+        """Return the state before anything happened."""
+        raise NotImplementedError
 
     def _run_until(self, stop: int) -> None:
         """Play until ``stop`` rounds are done or a fault is noted; no phase ends before that."""

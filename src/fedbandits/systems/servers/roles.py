@@ -8,21 +8,21 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import numpy as np
 
-from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits._typing import Floats32, Ints
 from fedbandits.environments.clustered import Arrival
 from fedbandits.errors import BoundExceededError, LocalProtocolError
-from fedbandits.federation.acting import ActingParty
-from fedbandits.federation.events import Decide, Decision, EndRound, Observe
+from fedbandits.federation.events import Decide, EndRound, Observe
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import MessageTable, Role, Roles
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import PartyState, Step
+from fedbandits.federation.state import Step
 from fedbandits.learners.kernels.linucb import Scoring, new_scoring
 from fedbandits.privacy.bounds import as_reward, require_contexts, require_within
 from fedbandits.privacy.kernels import record_fault
 from fedbandits.systems.exported import Learned
+from fedbandits.systems.servers.kernels import new_scratch
 from fedbandits.systems.servers.system import LATER, ServersPlan, ServerSupply
-from fedbandits.systems.terms import require_secure
+from fedbandits.systems.shell import OpenDecision, Persons, Releasing, Shell, ShellState
 
 AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
 
@@ -30,45 +30,76 @@ AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
 GLOBAL = "global"
 
 
-class OpenDecision(msgspec.Struct, frozen=True, gc=False):
-    """A recommendation whose reward has not come yet."""
+class Recommended(OpenDecision, frozen=True, gc=False):
+    """A recommendation whose reward has not come yet: ``arm`` is the item.
 
-    place: int
-    item: int
-    context: Floats  # (d,)
-    counts: bool = True  # for releases, where only so many records of a user do
+    Parameters
+    ----------
+    place
+        The place of the user in :attr:`Server.users`.
+    """
+
+    place: int = 0
 
 
-class ServerState(PartyState, frozen=True, kw_only=True):
-    """State of a local server."""
+class ServerState(ShellState, frozen=True, kw_only=True):
+    """State of a local server.
 
-    round: int = 0  # the newest round that was played or has ended
-    ended: int = 0  # the round that ended last
-    phase: int = 0  # phases that have ended
-    decisions: int = 0  # decisions so far
-    #: Decisions whose rewards have not come, by their numbers.
-    open: dict[int, OpenDecision] = msgspec.field(default_factory=dict)
+    Parameters
+    ----------
+    round
+        The newest round that was played or has ended.
+    ended
+        The round that ended last.
+    phase
+        The number of phases that have ended.
+    """
+
+    round: int = 0
+    ended: int = 0
+    phase: int = 0
+    open: dict[int, Recommended] = msgspec.field(default_factory=dict)  # type: ignore[assignment]
 
 
 AnyServer = TypeVar("AnyServer", bound=ServerState)
 
 
-class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
+class Server(Shell[AnyServer], Generic[AnyServer, AnyPlan]):
     """A party that recommends items to its own users, in phases.
 
     Rewards may come late, and in any order. A server goes on recommending while the releases of a
     phase's end are exchanged. Subclasses choose an item, learn from a reward, and end a phase. The
     place of the seat is the server's number.
+
+    Parameters
+    ----------
+    seat, state
+        See :class:`.Shell`.
+    plan
+        The plan of the variant.
+    supply
+        The noise of the server.
+    releases
+        The number of releases whose noise is drawn ahead.
+    persons
+        The number of a user's records that count for releases; 0 where records are protected.
     """
 
-    def __init__(self, seat: Seat, plan: AnyPlan, supply: ServerSupply, state: AnyServer) -> None:
-        super().__init__(seat, state)
-        if plan.private:
-            require_secure(self.name, seat.terms, supply.noise)
+    CHOICE = "item"
+
+    def __init__(
+        self, seat: Seat, plan: AnyPlan, supply: ServerSupply, state: AnyServer, releases: int,
+        persons: int = 0,
+    ) -> None:  # fmt: skip
+        releasing = Releasing(plan.rounds, releases)
+        super().__init__(
+            seat, state, supply.noise, plan.private, releasing, persons=Persons(persons)
+        )
         #: (m,) the numbers of its users, in order.
         self.users: Ints = np.array(plan.facts.users_of(seat.place), np.int64)
-        self._index, self._hub = seat.place, seat.one(GLOBAL)
-        self._plan, self._noise = plan, supply.noise
+        self._index, self._hub, self._plan = seat.place, seat.one(GLOBAL), plan
+        constants = plan.constants
+        self._scratch = new_scratch(constants.dimension, constants.items, len(self.users))
 
     def learned(self) -> Learned:
         """Return the models of the server's users."""
@@ -83,7 +114,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         """Choose an item for the user that stands at ``place`` in :attr:`users`."""
         raise NotImplementedError
 
-    def _learn(self, after: AnyServer, decision: OpenDecision, reward: float) -> Step:
+    def _learn(self, after: AnyServer, decision: Recommended, reward: float) -> Step:
         """Learn from a record; ``after`` is the state after the event, but for the record."""
         raise NotImplementedError
 
@@ -91,30 +122,25 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         """End the phase; ``after`` is the state in which its last round is over."""
         raise NotImplementedError
 
-    def _handle(self, event: Any) -> Step:
-        """Handle an event of any other type."""
-        raise NotImplementedError
+    def _decide(self, event: Decide) -> Step:
+        situation: Arrival = event.situation
+        return self._choose(self._checked_place(situation), situation)
 
-    def _compute(self, event: Any) -> Step:
-        match event:
-            case Decide():
-                return self._choose(self._checked_place(event.situation), event.situation)
-            case Observe():
-                return self._observe(event)
-            case EndRound():
-                return self._end_round(event)
-            case _:
-                return self._handle(event)
-
-    def _decided(self, place: int, situation: Arrival, item: int) -> Step:
-        """Note that an item was chosen; -1 is refused, for then no item has a score."""
-        state, number = self._state, self._state.decisions + 1
+    def _recommended(self, place: int, situation: Arrival, item: int) -> Step:
+        """Open the decision on an item; -1 is refused: no item has a score."""
+        state = self._state
         if item < 0:
-            raise BoundExceededError(f"{self.name}, decision {number}: scores are not numbers")
+            raise BoundExceededError(
+                f"{self.name}, decision {state.decisions + 1}: scores are not numbers"
+            )
         context = situation.items[:, item].astype(np.float64)
-        after = self._after(round=max(state.round, situation.round_), decisions=number)
-        opened = number, OpenDecision(place, item, context)
-        return Step(after, answer=Decision(number, item), opened=opened)
+        person = b"%d" % situation.user if self._persons.most else None
+        after = self._after(round=max(state.round, situation.round_))
+        step = self._decided(item, context, person, after)
+        opened: Any = step.opened
+        number, decision = opened
+        recommended = Recommended(item, context, decision.counts, place)
+        return msgspec.structs.replace(step, opened=(number, recommended))
 
     def _checked_place(self, situation: Arrival) -> int:
         """Find the user in :attr:`users`, once the whole situation is found to be right.
@@ -141,30 +167,24 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         require_contexts(items, constants.context_bound, f"{self.name}, round {round_}")
         return place
 
-    def _scoring(self, items: Floats32, of_all: Scoring) -> Scoring:
+    def _scoring(self, items: Floats32) -> Scoring:
         """Return buffers for scoring items: new ones if there are fewer than the terms have."""
-        count = items.shape[1]
+        count, of_all = items.shape[1], self._scratch.scoring
         return of_all if count == of_all.scores.size else new_scoring(len(items), count)
 
     def _observe(self, event: Observe) -> Step:
         """Learn the reward of a recommended item; beyond [0, 1] the decision stays open."""
-        number, item = event.decision.number, event.decision.action
-        decision = self._state.open.get(number)
-        if decision is None:
-            raise LocalProtocolError(f"{self.name}: decision {number} is not open")
-        if item != decision.item:
-            raise LocalProtocolError(
-                f"{self.name}: item {decision.item} was recommended, not {item}"
-            )
+        number = event.decision.number
+        decision: Any = self._opened(event.decision)
         place, bound = f"{self.name}, decision {number}", self._plan.constants.context_bound
         reward = as_reward(event.outcome, place)
         fault, _ = record_fault(decision.context, reward, bound, 0.0, 1.0, False)
         require_within(fault, place)
-        step = self._learn(self._after(), decision, reward)
-        return msgspec.structs.replace(step, closed=number)
+        after = self._after(records=self._state.records + 1)
+        return msgspec.structs.replace(self._learn(after, decision, reward), closed=number)
 
     @property
-    def next_end(self) -> int | None:
+    def _next_planned(self) -> int | None:
         """The last round of the phase; None for the last phase, which does not end."""
         last = self._phase_end
         return last if last < LATER else None

@@ -4,15 +4,14 @@
 * :mod:`~.refused`: sums of too few, of nobody's, or for two sets, which no helper may open; and
   totals that not all helpers confirm, from which no member may go on;
 * :mod:`~.played`: a few members of whom some are absent: increments behind their masks, totals, and
-  what totals cost beside members that tell their noise;
-* :mod:`~.own_noise`: no decision may depend on a member's own noise.
+  what totals cost beside members that tell their noise; and decisions, which may not depend on a
+  member's own noise.
 """
 
 from __future__ import annotations
 
 from fedbandits.privacy.protocol_check import ProtocolCheck
-from fedbandits.systems.sums_audit.own_noise import own_noise_check
-from fedbandits.systems.sums_audit.played import played_checks
+from fedbandits.systems.sums_audit.played import own_noise_check, played_checks
 from fedbandits.systems.sums_audit.refused import believed_check, refused_check
 from fedbandits.systems.sums_audit.run import SumsAudited
 from fedbandits.systems.sums_audit.stated import stated_check

@@ -23,7 +23,6 @@ from fedbandits.systems.fclub_published.kernels.servers import (
     Constants,
     GlobalClusters,
     Local,
-    Scratch,
     State,
     check_edges,
     check_sets,
@@ -31,7 +30,7 @@ from fedbandits.systems.fclub_published.kernels.servers import (
     pick,
     refresh,
 )
-from fedbandits.systems.servers.kernels import NUMBER, Clock, recommend
+from fedbandits.systems.servers.kernels import NUMBER, Clock, Scratch, recommend
 
 _NOISE = int(Purpose.PRIVACY_NOISE)
 #: What a draw of noise is for: after an upload, a report, a renewal. Part of its name.
@@ -189,22 +188,6 @@ def enter_upload(
 
 
 @compiled
-def take_upload(
-    constants: Constants, hub: GlobalClusters, cluster: int, upload: Floats, scratch: Scratch
-) -> bool:
-    """Weigh an upload, and enter it; False, and nothing changes, if it is no sum of records."""
-    copies = 2.0 if hub.twice[0] else 1.0
-    whole, part = weigh_upload(
-        hub.total[hub.group_of[cluster]], hub.known[cluster], upload, copies, constants.ridge,
-        scratch.row, scratch.factor,
-    )  # fmt: skip
-    if not (whole == whole and part == part):  # NaN
-        return False
-    enter_upload(constants, hub, cluster, upload, whole, part)
-    return True
-
-
-@compiled
 def hand_out(hub: GlobalClusters, cluster: int) -> None:
     """Note that a cluster gets what it lacks; copy ``hub.waiting`` before (Algorithm 4, line 4)."""
     for i in range(hub.known.shape[1]):
@@ -267,8 +250,7 @@ def _play(
         models, partners = local.models if constants.buffered else local.acting, local.partners[row]
         chosen = pick(constants, models, row, partners, scratch.items, scratch.scoring)
         fault, reward = recommend(
-            world, tally, scratch.items, scratch.expected, scratch.context,
-            constants.context_bound, key, round_, user, chosen,
+            world, tally, scratch, constants.context_bound, key, round_, user, chosen
         )  # fmt: skip
         if fault != NO_FAULT:
             clock.fault[0] = fault
@@ -301,10 +283,15 @@ def _upload(
     key: Key, cluster: int,
 ) -> None:  # fmt: skip
     """Let a local cluster upload, and every cluster that lacks enough then download."""
-    size = NUMBER * local.buffer.shape[1]
-    if not take_upload(constants, hub, cluster, local.buffer[cluster], scratch):
+    size, upload = NUMBER * local.buffer.shape[1], local.buffer[cluster]
+    whole, part = weigh_upload(
+        hub.total[hub.group_of[cluster]], hub.known[cluster], upload, 2.0 if hub.twice[0] else 1.0,
+        constants.ridge, scratch.row, scratch.factor,
+    )  # fmt: skip
+    if not (whole == whole and part == part):  # NaN
         clock.fault[0] = NOT_POSITIVE
         return
+    enter_upload(constants, hub, cluster, upload, whole, part)
     note_upload(constants, local, cluster)
     if constants.private:
         draw = local.trees.draws[cluster, noise_slot(local, cluster)]

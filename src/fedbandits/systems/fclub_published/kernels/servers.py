@@ -27,7 +27,7 @@ from fedbandits.learners.kernels.ridge import (
     packed_dimension,
 )
 from fedbandits.systems.kernels import Tally
-from fedbandits.systems.servers.kernels import Clock
+from fedbandits.systems.servers.kernels import Clock, Scratch
 
 #: Who learns with whom.
 ALONE, TOGETHER, PHASED, EDGES, SETS = 0, 1, 2, 3, 4
@@ -140,20 +140,6 @@ class State(NamedTuple):
     tally: Tally  # of every user
     local: Local
     hub: GlobalClusters
-
-
-class Scratch(NamedTuple):
-    """Buffers of a round; nothing in them outlives it."""
-
-    scoring: Scoring
-    items: Floats32  # (d, K)
-    expected: Floats  # (K,)
-    context: Floats  # (d,)
-    gain: Floats  # (d,)
-    factor: Floats  # (d, d)
-    row: Floats  # (p + 1,)
-    found: Ints  # (users,)
-    seen: Flags  # (users,)
 
 
 @compiled

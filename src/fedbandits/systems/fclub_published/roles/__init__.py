@@ -57,12 +57,13 @@ from fedbandits.systems.fclub_published.state import (
     Proposal,
     adopt,
     clusters_of,
+    copied,
     empty_hub,
     is_no_sum,
-    new_scratch,
-    partners_of,
     propose,
+    renewal_of,
 )
+from fedbandits.systems.servers.kernels import new_scratch
 from fedbandits.systems.servers.roles import server_roles
 
 
@@ -97,7 +98,7 @@ class GlobalServer(Hub[GlobalState]):
         )  # fmt: skip
         super().__init__(seat, state, plan.phases - 1)
         self._plan, self._limits = plan, Limits.of(plan)
-        self._scratch = new_scratch(plan, plan.constants.users)
+        self._scratch = new_scratch(plan.constants.dimension, plan.constants.items)
 
     def _compute(self, event: Any) -> Step:
         match event:
@@ -216,7 +217,7 @@ class GlobalServer(Hub[GlobalState]):
 
     def _hand_out(self, state: GlobalState) -> Step:
         """Merge the reported clusters, and tell all servers that have reported anew."""
-        constants, hub = self._plan.constants, state.hub
+        constants, hub = self._plan.constants, copied(state.hub)
         known = state.newest[self._home] >= 0
         fresh: list[bool] = (state.newest > state.included).tolist()
         reports = np.zeros((len(self._home), self._plan.size + 1))
@@ -232,14 +233,13 @@ class GlobalServer(Hub[GlobalState]):
             both = zip(fresh, state.newest.tolist(), since, strict=True)
             since = tuple(new if is_fresh else old for is_fresh, new, old in both)
         after = msgspec.structs.replace(
-            state, releases=state.releases + 1, included=state.newest, since=since, behind=behind
+            state, releases=state.releases + 1, included=state.newest, since=since, behind=behind,
+            hub=hub,
+        )  # fmt: skip
+        adopt(constants, hub, self._home, proposal)
+        return Step(
+            after, [self._partition(i, after, proposal) for i, is_new in enumerate(fresh) if is_new]
         )
-
-        def write() -> Sequence[Message]:
-            adopt(constants, hub, self._home, proposal)
-            return [self._partition(i, after, proposal) for i, is_new in enumerate(fresh) if is_new]
-
-        return Step(after, write=write)
 
     def _checked(self, message: PhaseReport, users: Ints) -> tuple[Ints, Floats]:
         """Return a server's labels and sums, if every cluster is named by its lowest user."""
@@ -261,14 +261,14 @@ class GlobalServer(Hub[GlobalState]):
         return labels, sums
 
     def _partition(self, place: int, after: GlobalState, proposal: Proposal) -> Message:
-        hub, groups = after.hub, np.zeros(0, np.int64)
+        clusters = np.zeros(0, np.int64)
         if proposal.renewed:
-            groups = hub.group_of[clusters_of(hub.cluster_of[self._users[place]])]
+            clusters = clusters_of(after.hub.cluster_of[self._users[place]])
+        groups, partners, sums = renewal_of(after.hub, proposal, clusters)
         return Partition(
             sender=self.name, receiver=self._members[place], phase=int(after.newest[place]),
             renewed=proposal.renewed, groups=tuple(groups.tolist()),
-            partners=tuple(partners_of(hub, int(group)) for group in groups),
-            sums=pack(proposal.totals[groups].reshape(-1)),
+            partners=tuple(partners.tolist()), sums=pack(sums.reshape(-1)),
         )  # fmt: skip
 
 

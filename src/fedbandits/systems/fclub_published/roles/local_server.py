@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.clustered import Arrival
-from fedbandits.federation.events import Deadline, Decide, EndRound, Observe, Start
+from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Observe, Start
 from fedbandits.federation.messages import (
     ImplausibleError,
     Message,
@@ -26,13 +26,8 @@ from fedbandits.learners.kernels.ridge import add_rank_one
 from fedbandits.privacy.running_sum import checked_noise, draw_ahead
 from fedbandits.systems.exported import Learned, symmetric_inverse
 from fedbandits.systems.fclub_published.kernels.rounds import (
-    AFTER_UPLOAD,
-    AT_RENEWAL,
-    FOR_REPORT,
     begin_buffer,
-    noise_slot,
     note_upload,
-    take_noise,
 )
 from fedbandits.systems.fclub_published.kernels.servers import (
     ALWAYS,
@@ -61,26 +56,30 @@ from fedbandits.systems.fclub_published.messages import (
     Upload,
     unpack_record,
 )
+from fedbandits.systems.fclub_published.noise import (
+    ClusterNoise,
+    CoveredNoise,
+    CoveredTree,
+    SimulatedNoise,
+)
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
-from fedbandits.systems.fclub_published.roles.noise import CoveredTree, TreeNoise
 from fedbandits.systems.fclub_published.state import (
     NotARecordsSumError,
+    Renewal,
     begin_alone,
     clusters_of,
+    copied,
     empty_local,
     is_no_sum,
     learn_alone,
-    new_clusters,
-    new_scratch,
     put_row,
     renew,
-    report_sums,
+    report,
     row_of,
     split_users,
     sums_of,
-    take_over,
 )
-from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
+from fedbandits.systems.servers.roles import Recommended, Server, ServerState
 from fedbandits.systems.servers.system import ServerSupply
 
 #: In place of a phase, for clusters that have never begun anew.
@@ -118,7 +117,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         **{
             (stage, kind): (stage,)
             for stage in ("ready", "reporting")
-            for kind in (Decide, Observe, Download, SharedObservation)
+            for kind in (Decide, Observe, LetGo, Download, SharedObservation)
         },
         ("ready", Partition): ("ready",),
         ("reporting", Partition): ("ready",),
@@ -136,9 +135,8 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
             stage="starting", local=local, reported=np.zeros_like(local.sums),
             groups={0: 0} if plan.constants.sharing == ALWAYS else {},
         )  # fmt: skip
-        super().__init__(seat, plan, supply, state)
-        self._limits, self._scratch = Limits.of(plan), new_scratch(plan, users)
-        self._has_noise = False
+        super().__init__(seat, plan, supply, state, plan.rounds if self._covers else 0)
+        self._limits = Limits.of(plan)
 
     def learned(self) -> Learned:
         """Return the model that recommends to each user: that of the user's cluster.
@@ -175,7 +173,6 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
 
     def _choose(self, place: int, situation: Arrival) -> Step:
         """Choose an item by the model of the user's cluster, brought up to date."""
-        self._draw_ahead()
         constants, local = self._plan.constants, self._state.local
         row = int(local.model_of[place])
         known, at, sound = self._up_to_date(row)
@@ -191,21 +188,25 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
 
         models = known.models if constants.buffered else known.acting
         partners = int(local.partners[row])
-        scoring = self._scoring(situation.items, self._scratch.scoring)
+        scoring = self._scoring(situation.items)
         item = int(pick(constants, models, at, partners, situation.items, scoring))
-        return msgspec.structs.replace(self._decided(place, situation, item), write=write)
+        return msgspec.structs.replace(self._recommended(place, situation, item), write=write)
 
-    def _draw_ahead(self) -> None:
-        if self._covers and not self._has_noise:
-            draw_ahead(self._noise, self._plan.size)
-        self._has_noise = True
+    def _draw_noise(self) -> None:
+        draw_ahead(self._noise, self._plan.size)
 
-    def _learn(self, after: LocalState, decision: OpenDecision, reward: float) -> Step:
+    def _learn(self, after: LocalState, decision: Recommended, reward: float) -> Step:
+        """Learn a record; the noise of an upload is settled before anything changes."""
         constants, local = self._plan.constants, after.local
         if after.stage == "ready" and after.waits:  # what leaves now is in no report's answer
             after = msgspec.structs.replace(after, waits=False)
-        if constants.private:
-            return self._learn_under_noise(after, decision, reward)
+        write_noise: Callable[[], None] | None = None
+        if constants.private and self._will_be_due(after, decision):
+            cluster = int(local.cluster_of[decision.place])
+            buffer, noise = local.buffer[cluster : cluster + 1].copy(), self._noise_of(after)
+            add(buffer, 0, decision.context, reward)
+            write_noise = noise.upload(cluster, buffer[0])
+            after = msgspec.structs.replace(after, **noise.kept)
 
         def write() -> Sequence[Message]:
             learn(constants, local, decision.place, decision.context, reward, self._scratch)
@@ -213,172 +214,121 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
                 check_edges(constants, local, decision.place, self._scratch)
             elif constants.clustering == SETS:
                 check_sets(constants, local, decision.place, after.round, self._scratch)
-            return self._shared(after, decision, reward)
+            return self._shared(after, decision, reward, write_noise)
 
         return Step(after, write=write)
 
     def _shared(
-        self, after: LocalState, decision: OpenDecision, reward: float
-    ) -> Sequence[Message]:
-        """Return the messages that follow a record, without noise."""
-        constants, cluster = self._plan.constants, int(after.local.cluster_of[decision.place])
+        self, after: LocalState, decision: Recommended, reward: float,
+        write_noise: Callable[[], None] | None,
+    ) -> Sequence[Message]:  # fmt: skip
+        """Return the messages that follow a record, and write the state after an upload."""
+        constants, local = self._plan.constants, after.local
         if after.apart or constants.sharing == NEVER:
             return ()
-        if constants.sharing == ALWAYS:
-            return [
-                Observation(
-                    sender=self.name, receiver=self._hub, cluster=self._named(cluster),
-                    since=after.since, record=pack(np.append(decision.context, reward)),
-                )
-            ]  # fmt: skip
-        local = after.local  # as upload_due says: handing it all that is known takes longer
-        grown = local.models.log_det[cluster] - local.base_log_det[cluster]
-        if after.stage == "ready" and grown >= constants.log_upload:
-            return [self._upload(after, cluster)]
-        return ()
-
-    def _learn_under_noise(self, after: LocalState, decision: OpenDecision, reward: float) -> Step:
-        """Learn under noise: the noise of the next message is settled before anything changes."""
-        constants, local = self._plan.constants, after.local
         cluster = int(local.cluster_of[decision.place])
-        due = after.stage == "ready" and not after.apart
-        due = due and self._will_be_due(local, cluster, decision.context)
-        covered: Floats | None = None
-        drawn: Floats | None = None
-        if due and self._covers:
-            buffer, shift = local.buffer[cluster : cluster + 1].copy(), self._plan.shift(3.0)
-            add(buffer, 0, decision.context, reward)
-            noise = self._noise_of(after)
-            covered = noise.upload(cluster, buffer[0, :-1] - shift) + shift
-            after = msgspec.structs.replace(after, steps=noise.steps, trees=noise.trees)
-        elif due:
-            drawn = self._drawn(cluster, after.round, AFTER_UPLOAD)
-
-        def write() -> Sequence[Message]:
-            learn(constants, local, decision.place, decision.context, reward, self._scratch)
-            if not due:
+        addressed: dict[str, Any] = {
+            "sender": self.name, "receiver": self._hub, "since": after.since,
+            "cluster": int(self.users[cluster]),
+        }  # fmt: skip
+        if constants.sharing == ALWAYS:
+            return [Observation(**addressed, record=pack(np.append(decision.context, reward)))]
+        if constants.private:
+            if write_noise is None:
                 return ()
-            if covered is not None:
-                local.buffer[cluster, :-1] = covered
-            return [self._upload(after, cluster, drawn)]
-
-        return Step(after, write=write)
-
-    def _will_be_due(self, local: Local, cluster: int, context: Floats) -> bool:
-        """Tell whether an upload is due once a record is in: :func:`.upload_due` in advance."""
-        constants, trees = self._plan.constants, local.trees
-        if trees.uploads[cluster] >= constants.most_uploads:
-            return False
-        inverse = local.models.inverse[cluster : cluster + 1].copy()
-        grown = add_rank_one(inverse, 0, context, self._scratch.gain)
-        after = local.models.log_det[cluster] + grown
-        return bool(after - local.base_log_det[cluster] >= constants.log_upload)
-
-    def _upload(self, after: LocalState, cluster: int, drawn: Floats | None = None) -> Message:
-        """Upload a buffer, for whose successor noise has been settled; write to arrays."""
-        constants, local = self._plan.constants, after.local
+            write_noise()
+        else:  # as upload_due says: handing it all that is known takes longer
+            grown = local.models.log_det[cluster] - local.base_log_det[cluster]
+            if after.stage != "ready" or grown < constants.log_upload:
+                return ()
         sums = pack(local.buffer[cluster])
         note_upload(constants, local, cluster)
-        if drawn is not None:
-            local.trees.draws[cluster, noise_slot(local, cluster)] = drawn
-            take_noise(constants, local, cluster)
         if constants.private:
             begin_buffer(constants, local, cluster)
         else:  # the same, sooner
             local.buffer[cluster] = 0.0
-        return Upload(
-            sender=self.name, receiver=self._hub, cluster=self._named(cluster),
-            since=after.since, sums=sums,
-        )  # fmt: skip
+        return [Upload(**addressed, sums=sums)]
 
-    def _named(self, cluster: int) -> int:
-        """Return a cluster's name among all servers."""
-        return int(self.users[cluster])
+    def _will_be_due(self, after: LocalState, decision: Recommended) -> bool:
+        """Tell whether a record makes an upload due: :func:`.upload_due` in advance."""
+        constants, local = self._plan.constants, after.local
+        cluster = int(local.cluster_of[decision.place])
+        if after.stage != "ready" or after.apart:
+            return False
+        if local.trees.uploads[cluster] >= constants.most_uploads:
+            return False
+        inverse = local.models.inverse[cluster : cluster + 1].copy()
+        grown = add_rank_one(inverse, 0, decision.context, self._scratch.gain)
+        log_det = local.models.log_det[cluster] + grown
+        return bool(log_det - local.base_log_det[cluster] >= constants.log_upload)
 
     def _drawn(self, cluster: int, round_: int, kind: int) -> Floats:
         """Draw simulated noise, (p,), by its name: the cluster, the round, and what it is for."""
-        return checked_noise(self._noise(self._named(cluster), round_, kind), self._plan.size)
+        name = int(self.users[cluster]), round_, kind
+        return checked_noise(self._noise(*name), self._plan.size)
 
-    def _noise_of(self, after: LocalState) -> TreeNoise:
-        self._has_noise = False
-        return TreeNoise(self._plan, self._noise, after.steps, after.trees)
+    def _noise_of(self, after: LocalState) -> ClusterNoise:
+        """Return the noise of what leaves with an event; the noise writes to ``after.local``."""
+        plan, local = self._plan, after.local
+        if self._covers:
+            self._has_noise = False
+            return CoveredNoise(plan, local, self._noise, after.steps, after.trees)
+        if not plan.private:
+            return ClusterNoise()
+        return SimulatedNoise(
+            plan, local, lambda cluster, kind: self._drawn(cluster, after.round, kind)
+        )
 
     @property
-    def awaited(self) -> int | None:
+    def _answer_due(self) -> int | None:
         """The report that has no answer yet."""
-        return self._state.phase + 1 if self.stage == "reporting" else super().awaited
+        return self._state.phase + 1 if self.stage == "reporting" else None
 
-    def _handle(self, event: Any) -> Step:
-        match event:
-            case Start():
-                return self._begin_phase(self._after(stage="ready"))
+    def _compute(self, event: Any) -> Step:
+        return (
+            self._begin_phase(self._after(stage="ready"))
+            if isinstance(event, Start)
+            else super()._compute(event)
+        )
+
+    def _take_message(self, message: Any) -> Step:
+        match message:
             case Download():
-                return self._take_download(event)
+                return self._take_download(message)
             case SharedObservation():
-                return self._take_record(event)
-            case Partition():
-                return self._take_partition(event)
+                return self._take_record(message)
             case _:
-                return self._go_on(event)
-
-    def _go_on(self, event: Deadline) -> Step:
-        """Go on with the clusters that there are, as nobody answers."""
-        late = event.number == self._state.phase + 1
-        return Step(self._after(stage="ready") if late else self._state)
+                return self._take_partition(message)
 
     def _end_phase(self, after: LocalState) -> Step:
         return self._begin_phase(msgspec.structs.replace(after, phase=after.phase + 1))
 
     def _begin_phase(self, after: LocalState) -> Step:
-        constants, local = self._plan.constants, after.local
+        """Split clusters, and report all clusters' sums: the phase begins with the answer."""
+        constants = self._plan.constants
         if constants.clustering == SETS:
-            return Step(after, write=lambda: begin_sets_phase(local) or ())
+            return Step(after, write=lambda: begin_sets_phase(after.local) or ())
         if constants.clustering != PHASED:
             return Step(after)
-        edges = local.edges.copy()
-        labels = split_users(constants, local.sums, edges)
-        after = msgspec.structs.replace(after, local=local._replace(edges=edges))
-
-        def alone() -> Sequence[Message]:
-            learn_alone(constants, after.local, labels)
-            return ()
-
+        local = copied(after.local)
+        labels = split_users(constants, local.sums, local.edges)
+        after = msgspec.structs.replace(after, local=local)
         if constants.sharing == NEVER:
-            return Step(after, write=alone)
-        return self._report(after, labels)
-
-    def _report(self, after: LocalState, labels: Ints) -> Step:
-        """Report all clusters' sums; the phase begins with the answer."""
-        constants, local = self._plan.constants, after.local
-        clusters, new = clusters_of(labels), new_clusters(local, labels)
-        totals = sums_of(local, labels)
+            learn_alone(constants, local, labels)
+            return Step(after)
+        are_new = after.phase == 0 or not np.array_equal(labels, local.cluster_of)
+        noise = self._noise_of(after)
+        exact, sums = report(self._plan, local, labels, noise)
         after = msgspec.structs.replace(
-            after, stage="reporting", reported=totals, waits=True,
-            apart=after.apart or bool(new) or after.phase == 0,
+            after, stage="reporting", reported=exact, waits=True, apart=after.apart or are_new,
+            **noise.kept,
         )  # fmt: skip
-        drawn: dict[int, Floats] = {}
-        rows = totals.copy()
-        if self._covers:
-            noise = self._noise_of(after)
-            for cluster, noisy in noise.report(clusters, new, totals).items():
-                rows[cluster, :-1] = noisy + self._plan.shift(2.0)
-            after = msgspec.structs.replace(after, steps=noise.steps, trees=noise.trees)
-        elif constants.private:
-            drawn = {int(c): self._drawn(int(c), after.round, FOR_REPORT) for c in clusters}
-
-        def write() -> Sequence[Message]:
-            take_over(constants, local, labels)
-            if drawn:
-                rows[:] = report_sums(constants, local, lambda cluster, _: drawn[cluster])
-            return [
-                PhaseReport(
-                    sender=self.name, receiver=self._hub, phase=after.phase, since=after.since,
-                    labels=tuple(self.users[labels].tolist()),
-                    sums=pack(rows[clusters].reshape(-1)),
-                )
-            ]  # fmt: skip
-
-        return Step(after, write=write)
+        message = PhaseReport(
+            sender=self.name, receiver=self._hub, phase=after.phase, since=after.since,
+            labels=tuple(self.users[labels].tolist()),
+            sums=pack(sums[clusters_of(labels)].reshape(-1)),
+        )  # fmt: skip
+        return Step(after, [message])
 
     def _take_partition(self, message: Partition) -> Step:
         constants, state = self._plan.constants, self._state
@@ -394,20 +344,31 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         after = self._after(stage="ready", waits=False)
         if not message.renewed and not constants.own_merging:
             return Step(after)
-        after = msgspec.structs.replace(after, since=state.phase, apart=False)
-        clusters = clusters_of(state.local.cluster_of)
+        local = copied(state.local)
+        clusters = clusters_of(local.cluster_of)
+        after = msgspec.structs.replace(after, local=local, since=state.phase, apart=False)
         if message.renewed:
-            return self._renew(after, clusters, message, self._checked(message, clusters))
+            after = self._renew(after, clusters, self._checked(message, clusters))
+        else:
+            begin_alone(self._plan, local, after.reported)
+        if constants.sharing == DELAYED:  # records since the report are in nobody's sums
+            late = sums_of(local, local.cluster_of) - after.reported
+            local.buffer[clusters] += late[clusters]
+        return Step(after)
 
-        def write() -> Sequence[Message]:
-            begin_alone(constants, after.local, after.reported)
-            self._add_late(after, clusters)
-            return ()
+    def _renew(self, after: LocalState, clusters: Ints, renewal: Renewal) -> LocalState:
+        """Return the state in which all clusters have begun anew; write to ``after.local``."""
+        noise, rows = self._noise_of(after), clusters
+        if self._plan.constants.sharing == ALWAYS:  # clusters of one group have one model
+            _, first, inverse = np.unique(renewal.groups, return_index=True, return_inverse=True)
+            rows = clusters[first][inverse]
+            groups = dict(zip(renewal.groups.tolist(), rows.tolist(), strict=True))
+            after = msgspec.structs.replace(after, groups=groups)
+        renew(self._plan, after.local, renewal, rows, noise)
+        return msgspec.structs.replace(after, **noise.kept)
 
-        return Step(after, write=write)
-
-    def _checked(self, message: Partition, clusters: Ints) -> Floats:
-        """Return the sums of global clusters, a row for each of the local clusters."""
+    def _checked(self, message: Partition, clusters: Ints) -> Renewal:
+        """Return what local clusters begin anew with, as a message has it."""
         size = self._state.local.sums.shape[1]
         sums = unpack(message.sums, len(clusters) * size).reshape(len(clusters), -1)
         if len(message.groups) != len(clusters) or len(message.partners) != len(clusters):
@@ -421,39 +382,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         self._limits.total.check(self.name, message.sender, sums)
         if any(is_no_sum(self._plan.constants, row) for row in sums):
             raise ImplausibleError(f"{self.name}: a renewed sum cannot be a sum of records")
-        return sums
-
-    def _renew(self, after: LocalState, clusters: Ints, message: Partition, sums: Floats) -> Step:
-        constants, local = self._plan.constants, after.local
-        rows = dict(zip(reversed(message.groups), reversed(clusters.tolist()), strict=True))
-        if constants.sharing == ALWAYS:
-            after = msgspec.structs.replace(after, groups=rows)
-        drawn: dict[int, Floats] = {}
-        if self._covers:
-            noise = self._noise_of(after)
-            noise.renew(clusters)
-            after = msgspec.structs.replace(after, steps=noise.steps, trees=noise.trees)
-        elif constants.private:
-            drawn = {int(c): self._drawn(int(c), after.round, AT_RENEWAL) for c in clusters}
-        draw = None if self._covers else lambda cluster, _: drawn[cluster]
-
-        def write() -> Sequence[Message]:
-            for cluster, group in zip(clusters, message.groups, strict=True):
-                row = rows[group] if constants.sharing == ALWAYS else int(cluster)
-                local.model_of[local.cluster_of == cluster] = row
-            for place, cluster in enumerate(clusters.tolist()):
-                renew(constants, local, cluster, sums[place], message.partners[place], draw)
-            self._add_late(after, clusters)
-            return ()
-
-        return Step(after, write=write)
-
-    def _add_late(self, after: LocalState, clusters: Ints) -> None:
-        """Add records that came after the report to buffers: they are in nobody's sums."""
-        local = after.local
-        if self._plan.constants.sharing == DELAYED:
-            late = sums_of(local, local.cluster_of) - after.reported
-            local.buffer[clusters] += late[clusters]
+        return Renewal(np.array(message.groups), np.array(message.partners), sums)
 
     def _take_download(self, message: Download) -> Step:
         constants, local = self._plan.constants, self._state.local

@@ -37,7 +37,7 @@ from fedbandits.systems.feducb_p2p.kernels.state import (
 
 @compiled
 def begin(constants: Constants, peers: Peers, state: State) -> None:
-    """Set up what every agent knows before the first round."""
+    """Set up pools and views before the first round."""
     for cell in range(state.heard.size):
         agent = cell // peers.estimators
         pool, view = one_pool(state.pools, cell), one_view(state.views, cell)
@@ -74,7 +74,7 @@ def newest(releases: Releases, cell: int, round_: int) -> int:
 def refresh(
     constants: Constants, peers: Peers, state: State, scratch: Scratch, cell: int, round_: int
 ) -> None:
-    """Pool what a cell has heard by the end of ``round_``.
+    """Pool the releases that a cell has heard by the end of ``round_``.
 
     Releases are cumulative, so the newest one of a peer replaces those before. They are added in
     the order of agents. Numbers only grow, so an unchanged sum of them means nothing new.
@@ -211,7 +211,7 @@ def pool_heard(
     fresh : (models or 0, d (d + 3) / 2) float64
         With a raw view, own records since the last own release: they are in no release yet.
     pool : Pool
-        Receives the estimates and what the radius is made of.
+        Receives the estimates and the terms of the radius.
 
     Returns
     -------

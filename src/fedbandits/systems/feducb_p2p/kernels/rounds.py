@@ -1,8 +1,8 @@
 """The loops over rounds: with rounds of release fixed in advance, and by calls (Algorithm 3).
 
 Between two fixed releases agents do not touch one another, so the loop runs agent by agent through
-a whole batch; each agent pools by itself what arrives meanwhile. With calls, agents are played one
-after the other where certainly nobody calls, and else round by round, in step.
+a whole batch; each agent pools the releases that arrive. With calls, agents are played one after
+the other where certainly nobody calls, and else round by round, in step.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ def run_until(
 
 @compiled
 def _call(constants: Constants, peers: Peers, state: State, round_: int) -> None:
-    """Call for syncs of the estimators just used, for all agents whose trigger has fired."""
+    """Call for syncs of the estimators just used, for all agents with a trigger that has fired."""
     estimator = round_ % peers.estimators
     for agent in range(constants.agents):
         cell = agent * peers.estimators + estimator
-        due = state.waited[cell] > 0 and sync_due(  # whoever has not joined calls for nothing
+        due = state.waited[cell] > 0 and sync_due(  # an agent that has not joined calls for nothing
             constants.threshold,
             state.pools.terms[cell],
             state.views.trigger_log_det[cell],
@@ -107,10 +107,10 @@ def _call(constants: Constants, peers: Peers, state: State, round_: int) -> None
 def _answer(
     constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key, round_: int
 ) -> None:
-    """Release what a member of the clique called for as many rounds ago as it is hops away.
+    """Answer calls of the clique, each as many rounds old as its caller is hops away.
 
-    A call of round t' is for the estimator used in t'. Whoever has released that one at the end
-    of t' or later has nothing new to release: all calls of one round are answered once.
+    A call of round t' is for the estimator used in t'. An agent that has released this estimator
+    at the end of t' or later has no new record: all calls of one round are answered once.
     """
     if round_ - state.clock.asked[0] > peers.gamma:
         return
@@ -140,7 +140,7 @@ def _answer_once(
 
 @inlined
 def _must_play_in_step(constants: Constants, peers: Peers, state: State, start: int) -> bool:
-    """Tell whether the next round must be played in step, whatever the triggers are.
+    """Tell whether the next round must be played in step, even if no trigger fires.
 
     A call of the last γ rounds may still be answered, a release may be on its way, and visits are
     counted in the order of rounds, which belong to different estimators.

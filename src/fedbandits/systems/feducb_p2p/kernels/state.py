@@ -10,9 +10,9 @@ from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.kernels.views import Views
-from fedbandits.systems.kernels import Tally
+from fedbandits.systems.kernels import Clock, Tally
 
-#: An agent never uses what another one releases.
+#: Lag of two agents of which neither uses the other's releases.
 NOT_POOLED = -1
 
 
@@ -30,15 +30,6 @@ class Peers(NamedTuple):
     depth: int  # releases of one estimator that may be in use or on their way at once
 
 
-class Clock(NamedTuple):
-    """Counters of a run, one-element arrays so that compiled code can advance them."""
-
-    round_: Ints  # rounds played
-    messages: Ints
-    carrying: Ints  # messages that carry statistics
-    asked: Ints  # the last round in which anybody called for a sync
-
-
 class Releases(NamedTuple):
     """Releases of every estimator; the last ``depth`` are kept, k in slot k - 1."""
 
@@ -52,7 +43,7 @@ class State(NamedTuple):
     """All that changes in a run: saving it is saving the run."""
 
     clock: Clock
-    faults: Ints  # (agents, 2): what stopped an agent, and the round
+    faults: Ints  # (agents, 2): the fault that stopped an agent, and its round
     tally: Tally  # of every agent
     statistic: Floats  # (cells, models, d (d + 3) / 2): own records so far
     residuals: Floats  # (cells, models, 4): see agents.kernels.own_views.take_up_own

@@ -11,34 +11,51 @@ here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.procurement import Procurement
+from fedbandits.errors import BoundExceededError
+from fedbandits.federation.events import Decision
+from fedbandits.federation.messages import Message
+from fedbandits.federation.totals.messages import Increment
 from fedbandits.privacy.auditing import Game
+from fedbandits.privacy.likelihood import Attacker
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.privacy.protocol_check import ProtocolCheck
+from fedbandits.random import Purpose, integer
 from fedbandits.systems.aggregation import SecureSum, of_few
 from fedbandits.systems.base import PartiesReplicate, System
-from fedbandits.systems.games import BEYOND, Neighbours
-from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
-from fedbandits.systems.pfcb.audit.buyers import (
-    BuyersRun,
-    LateRun,
-    Order,
-    exchange_rounds_of,
+from fedbandits.systems.games import BEYOND, Look, Neighbours, audit_key
+from fedbandits.systems.party_games import (
+    AuditedRun,
+    MessagesGame,
+    Released,
+    SmallWorld,
+    Targets,
+    moves,
+    sent_share,
 )
 from fedbandits.systems.pfcb.audit.releases import (
     UNITS,
+    attacker,
     contents_games,
+    corners,
     covariance_over_time,
+    draw_covariance,
+    moved,
     moved_game,
     secure_numbers,
     share_numbers,
     simulated_numbers,
 )
 from fedbandits.systems.pfcb.config import PFCB, Growing
-from fedbandits.systems.pfcb.kernels import CLEAR
+from fedbandits.systems.pfcb.kernels import CLEAR, RUNNING
+from fedbandits.systems.pfcb.kernels.sums import share_pattern
 from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.sums_audit import sums_checks
 from fedbandits.systems.sums_audit.run import MEMBERS, SUMS, SumsAudited
@@ -193,3 +210,174 @@ def late_game(small: SmallWorld) -> MessagesGame:
     )
     bounds = buyers, PRODUCERS, last
     return MessagesGame("fixed log", looks_at, small, bounds, make, gaussian=True)
+
+
+# ---------------------------------------------------------------- runs of whole buyers
+
+
+def exchange_rounds_of(plan: PFCBPlan) -> list[int]:
+    """Return the rounds at whose end reports are due."""
+    return [plan.exchange_round(z) for z in range(1, plan.constants.releases + 1)]
+
+
+class Order(NamedTuple):
+    """A replaced purchase: of which buyer, from which producer, in which round."""
+
+    buyer: int
+    producer: int
+    round_: int
+
+
+class BuyersRun(AuditedRun):
+    """Whole buyers; in one round some of them find no good unit, or none but good ones.
+
+    On a fixed log, where amounts are covered too, such a buyer buys nothing in the first world.
+
+    ``orders`` are the replaced purchases, at most one of a buyer. On a ``fixed`` log everybody buys
+    all there is in every round, whatever was decided. If ``informed``, someone looks at the first
+    buyer who knows all other purchases. ``number`` names the draws. A replaced purchase is of
+    ``times`` the capacity: a buyer may refuse that, and then learns nothing of the purchase.
+    """
+
+    def __init__(
+        self, run: PartiesReplicate, number: int, fixed: bool, informed: bool,
+        orders: Sequence[Order], times: int = 1,
+    ) -> None:  # fmt: skip
+        self._orders = {order.buyer: order for order in orders}
+        self._buyer, self._producer, self._round = orders[0]
+        knows = self._knows_others if informed else None
+        super().__init__(run, [order.buyer for order in orders], knows)
+        plan: Any = run.plan
+        self._plan: PFCBPlan = plan
+        self._buyers: list[Any] = run.players
+        self._capacity: Ints = run.stage.world.capacity
+        self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(number)
+        self._times, self._amounts = times, fixed and plan.config.local_view == "raw"
+        #: Of the audited buyer and producer: all other units so far, and at the last report.
+        self._units, self._before = np.zeros(2), np.zeros(2)
+        self._fresh = False  # whether the replaced purchase came since the last report
+
+    def _knows_others(self, steps: Ints) -> Attacker:
+        return attacker(self._plan, self._amounts, steps)
+
+    def play_round(self, world: int, round_: int) -> None:
+        """Let all buyers buy and learn the outcomes."""
+        for index, buyer in enumerate(self._buyers):
+            decision, capacity = buyer.decide(None), self._capacity[index]
+            order = self._orders.get(index)
+            replaced = order is not None and round_ == order.round_
+            whole = self._fixed or round_ == 1 or replaced
+            bought = (capacity if whole else decision.action).copy()
+            good = self._good(index, round_, bought)
+            if order is not None and replaced:
+                at = order.producer
+                bought[at] = self._times * capacity[at] * (world if self._amounts else 1)
+                good[at] = bought[at] * world
+                self._fresh |= index == self._buyer
+            elif index == self._buyer:
+                self._units += bought[self._producer], good[self._producer]
+            with suppress(BoundExceededError):
+                self.network.send(buyer.observe(Decision(decision.number, bought), good))
+        self._end_round(round_)
+
+    def _end_round(self, round_: int) -> None:
+        self.run.end_round(round_, self._hear)
+        self._hear_total()
+
+    def _good(self, buyer: int, round_: int, bought: Ints) -> Ints:
+        """Draw how many of the units bought from each producer are good."""
+        name = self._key, buyer, round_, int(Purpose.REWARD)
+        return np.array([int(integer(int(n) + 1, *name, i)) for i, n in enumerate(bought)])
+
+    def _hear(self, buyer: Any, messages: list[Message]) -> None:
+        """Note a report in capacities, less the sum of all other purchases."""
+        if buyer is not self.target or not messages or self._plan.secure is not None:
+            return
+        reported = np.frombuffer(messages[0].sums).reshape(2, -1)[:, self._producer]  # type: ignore[attr-defined]
+        running = self._plan.constants.reports == RUNNING
+        others = self._units if running else self._units - self._before
+        capacity = float(self._capacity[self._buyer, self._producer])
+        self.note((reported - others) / capacity, self._fresh)
+        self._fresh, self._before = self._fresh and running, self._units.copy()
+
+    def _hear_total(self) -> None:
+        """Note a new secure sum in capacities, less all that is known of other purchases."""
+        total = None if self._plan.secure is None else self.new_total()
+        if total is None:
+            return
+        values = total - self.known_in_total(_exact)
+        bought, better = values.reshape(2, -1)[:, self._producer]
+        capacity = float(self._capacity[self._buyer, self._producer])
+        reported = np.array([bought, 0.5 * (bought + better)])
+        self.note((reported - self._units) / capacity, self._fresh)
+
+    def released(self, message: Any) -> Released | None:
+        """Return a report, in capacities, and in deviations of the noise that its rows share.
+
+        Or the share of a secure sum, in deviations of a draw of all noise in the sum: a share moves
+        as far as the sum.
+        """
+        buyer = self.places[message.sender]
+        if self._plan.secure is not None:
+            if not isinstance(message, Increment):
+                return None
+            constants = self._plan.constants
+            share = constants.step * sent_share(self._buyers[buyer].state.sending, message)
+            noise = constants.scale * share_pattern(self._capacity[0].astype(np.float64))
+            return Released(message.release, share / noise)
+        sums = np.frombuffer(message.sums).reshape(2, -1)
+        reported: Floats = sums / self._capacity[buyer]
+        drawn = np.linalg.cholesky(draw_covariance(self._plan, message.release))
+        return Released(message.release, np.linalg.solve(drawn, reported).reshape(-1))
+
+
+def _exact(buyer: Any) -> Floats:
+    """Return the sum of the purchases in the newest share of a buyer that is in a total."""
+    exact: Floats = buyer.state.under_way[buyer.state.sending.base]
+    return exact
+
+
+class LateRun(BuyersRun):
+    """Buyers who buy all there is; the outcome of one order is known at once, or late.
+
+    That order is of one producer alone: the outcomes of an order are told together. The parameters
+    are those of :class:`BuyersRun`.
+    """
+
+    def __init__(self, run: PartiesReplicate, number: int, order: Order) -> None:
+        super().__init__(run, number, fixed=True, informed=True, orders=[order])
+        self._ends = exchange_rounds_of(self._plan)
+        #: The exchange whose report has the order where it is known at once.
+        self._batch = int(np.searchsorted(self._ends, self._round)) + 1
+        self._held: tuple[Decision, Ints] | None = None
+
+    def play_round(self, world: int, round_: int) -> None:
+        """Let all buyers buy and learn the outcomes, of one order perhaps later."""
+        for index, buyer in enumerate(self._buyers):
+            number, bought = buyer.decide(None).number, self._capacity[index].copy()
+            good = self._good(index, round_, bought)
+            if (index, round_) == (self._buyer, self._round):
+                bought, good = self._replaced(world, bought)
+                if world:
+                    self._held = Decision(number, bought), good
+                    continue
+            elif index == self._buyer:
+                self._units += bought[self._producer], good[self._producer]
+            self.network.send(buyer.observe(Decision(number, bought), good))
+        self._end_round(round_)
+        if self._held and round_ == self._ends[self._batch - 1]:
+            self.network.send(self._buyers[self._buyer].observe(*self._held))
+            self._held = None
+
+    def _replaced(self, world: int, capacity: Ints) -> tuple[Ints, Ints]:
+        """Return units bought and good of the order that is known at once or late."""
+        order: Floats = np.zeros((2, len(capacity)))
+        order[:, self._producer] = corners(self._plan)[world] * capacity[self._producer]
+        bought, good = order.astype(np.int64)
+        return bought, good
+
+    def look(self) -> Look:
+        """Return the likelihood ratio and numbers without noise."""
+        values = self.noted[None]
+        steps = np.arange(1, values.shape[1] + 1)
+        return moved(self._plan, steps, (self._batch, self._batch + 1)).look(values)

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.federation.messages import Message
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import (
     NO_NOISE,
@@ -38,7 +37,12 @@ from fedbandits.systems.games import (
     drawn_targets,
     look_of,
 )
-from fedbandits.systems.noisy_releases import StatedNoise, some_releases, sums_listener
+from fedbandits.systems.noisy_releases import (
+    ReportsListener,
+    StatedNoise,
+    some_releases,
+    sums_listener,
+)
 from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.pfcb.kernels import RUNNING, empty_books
 from fedbandits.systems.pfcb.kernels.rounds import draw_reports, play_reports, play_sums
@@ -299,7 +303,7 @@ def secure_numbers(small: SmallWorld) -> NoisyNumbers:
     """Return all that a few buyers report with the noise of a deployment."""
     plan: PFCBPlan = small.plan
     steps = np.arange(1, plan.constants.releases + 1)
-    return _stated(plan, plan.constants.agents, steps).deployed(small, _Heard)
+    return _stated(plan, plan.constants.agents, steps).deployed(small, _reports)
 
 
 def share_numbers(small: SmallWorld, secure: bool) -> NoisyNumbers:
@@ -370,24 +374,14 @@ def _drawn(plan: PFCBPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
     return noise.reshape(*noise.shape[:2], -1), np.array(given)
 
 
-class _Heard:
-    """Hears the noise in reports: a report less all purchases, or those since the last report."""
+def _reports(run: PartiesReplicate) -> ReportsListener:
+    """Listen to reports of buyers, in capacities."""
+    plan: Any = run.plan
+    capacity = run.stage.world.capacity
 
-    def __init__(self, run: PartiesReplicate) -> None:
-        plan: Any = run.plan
-        self._running = plan.constants.reports == RUNNING
-        self._buyers, self._capacity = run.players, run.stage.world.capacity
-        self._before = [np.zeros_like(buyer.state.books.own) for buyer in self._buyers]
+    def exact(buyer: Any) -> Floats:
+        purchases: Floats = buyer.state.books.own
+        return purchases.reshape(1, -1)
 
-    def __call__(self, messages: list[Message]) -> list[tuple[int, int, Floats]]:
-        found: list[tuple[int, int, Floats]] = []
-        for index, buyer in enumerate(self._buyers):
-            sent: Any = next((m for m in messages if m.sender == buyer.name), None)
-            if sent is not None:  # the same is sent to each of the others
-                own = buyer.state.books.own.copy()
-                exact = own if self._running else own - self._before[index]
-                report = np.frombuffer(sent.sums).reshape(2, -1)
-                noise = (report - exact) / self._capacity[index]
-                found.append((index, sent.release, noise.reshape(-1)))
-                self._before[index] = own
-        return found
+    running = plan.constants.reports == RUNNING
+    return ReportsListener(run, exact, running, unit=lambda place: np.tile(capacity[place], 2))

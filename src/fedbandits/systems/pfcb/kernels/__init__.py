@@ -1,4 +1,4 @@
-"""Compiled code of P-FCB, and what it takes: the constants of a run, and all that changes in it."""
+"""Compiled code of P-FCB, and its arguments: the constants of a run, and all that changes in it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
+from fedbandits.systems.kernels import Clock
 
-#: What a report holds: batches in clear, noisy batches, noisy running sums.
+#: Contents of a report: batches in clear, noisy batches, noisy running sums.
 CLEAR, BATCHES, RUNNING = 0, 1, 2
 #: How a report is judged.
 ALWAYS, WITHIN_RADIUS, WITHIN_DEVIATIONS = 0, 1, 2
@@ -39,7 +40,7 @@ class Constants(NamedTuple):
     covariance: Floats  # (2, 2)
     acceptance: int
     tolerance: float  # ω₁, or deviations
-    judged_by_own: bool  # a report: by what the buyer bought itself alone
+    judged_by_own: bool  # a report is judged by the buyer's own purchases alone
     judging_factor: float  # n or 1, times the round in the log of the radius it must lie within
     omega2: float  # 0: by inverse variance
     caution: float  # standard deviations of a purchase's quality; negative: optimistic
@@ -98,13 +99,6 @@ def note_purchase(raw_view: bool, purchase: Ints, good: Ints, books: Books) -> N
                     books.combined[row, i] += units
 
 
-class Clock(NamedTuple):
-    """Counters of a run, one-element arrays so that compiled code can advance them."""
-
-    round_: Ints  # rounds played
-    releases: Ints  # exchanges made
-
-
 class Tally(NamedTuple):
     """Counts and sums of every buyer, (agents,)."""
 
@@ -121,7 +115,7 @@ class State(NamedTuple):
     """All that changes in a run: saving it is saving the run."""
 
     clock: Clock
-    faults: Ints  # (agents,): what is wrong with a purchase
+    faults: Ints  # (agents,): the fault of a purchase
     books: Books  # with a first axis of buyers
     draws: Floats  # (agents, slots, 2 m): noise draws in use
     reports: Floats  # (agents, 2, m): the last ones; none where they are added up

@@ -65,7 +65,7 @@ def _play(
     truth = truth_of(world, agent)
     unit_revenue, surplus, ends = truth.unit_revenue, truth.surplus, truth.ends
     drifts = world.other.size > 0
-    noise = next_noise(constants, state.clock.releases[0])
+    noise = next_noise(constants, state.clock.syncs[0])
     for round_ in range(start + 1, end + 1):
         decide(constants, round_, books, noise, cost, capacity, scratch)
         draw_good_units(world, key, agent, round_, scratch.purchase, scratch.good)
@@ -88,7 +88,7 @@ def _play(
 @compiled
 def _exchange(world: ProcurementWorld, constants: Constants, state: State, key: Key) -> None:
     """Let all buyers report, then each take what the others reported, in their order."""
-    release, round_ = state.clock.releases[0] + 1, state.clock.round_[0]
+    release, round_ = state.clock.syncs[0] + 1, state.clock.round_[0]
     for agent in range(constants.agents):
         draw_noise(constants, key, agent, release, state.draws[agent])
         write_report(
@@ -105,13 +105,13 @@ def _exchange(world: ProcurementWorld, constants: Constants, state: State, key: 
                     constants, release, round_, world.capacity[sender], state.reports[sender], mine,
                     books, state.tally.judged[receiver],
                 )  # fmt: skip
-    state.clock.releases[0] = release
+    state.clock.syncs[0] = release
 
 
 @compiled
 def _exchange_total(world: ProcurementWorld, constants: Constants, state: State, key: Key) -> None:
     """Let all buyers add their shares, then each take what the sum says of the others."""
-    release, round_ = state.clock.releases[0] + 1, state.clock.round_[0]
+    release, round_ = state.clock.syncs[0] + 1, state.clock.round_[0]
     known, share = measures(world.capacity), np.zeros(2 * constants.producers)
     state.total[:] = 0
     for agent in range(constants.agents):
@@ -128,7 +128,7 @@ def _exchange_total(world: ProcurementWorld, constants: Constants, state: State,
             constants, scale, round_, known, state.total, share, one_book(state.books, agent),
             state.tally.judged[agent],
         )  # fmt: skip
-    state.clock.releases[0] = release
+    state.clock.syncs[0] = release
 
 
 @compiled
@@ -147,7 +147,7 @@ def run_until(
         if state.faults.any():
             return
         clock.round_[0] = end
-        if end == exchange and clock.releases[0] < constants.releases:
+        if end == exchange and clock.syncs[0] < constants.releases:
             if constants.step > 0.0:
                 _exchange_total(world, constants, state, key)
             else:

@@ -1,4 +1,4 @@
-"""P-FCB's buyers where nobody sees more than sums of what they report."""
+"""P-FCB's buyers where nobody sees more than sums of their reports."""
 
 from __future__ import annotations
 
@@ -27,9 +27,17 @@ from fedbandits.systems.pfcb.kernels.sums import (
     write_sums,
 )
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.roles.buying import BuyerSupply, Buying, require_numbers
-from fedbandits.systems.pfcb.state import BuyingState, close_batch, copied, first_state
+from fedbandits.systems.pfcb.roles.buying import (
+    BuyerSupply,
+    Buying,
+    BuyingState,
+    close_batch,
+    copied,
+    first_state,
+    require_numbers,
+)
 from fedbandits.systems.secure_sums import totals_plan
+from fedbandits.systems.shell import staying
 
 
 class SecureBuyerState(BuyingState, frozen=True, kw_only=True):
@@ -57,9 +65,7 @@ class SecureBuyer(Buying[SecureBuyerState]):
         capacities.
     """
 
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", kind): ("ready",) for kind in (Decide, Observe, EndRound, Total)
-    }
+    TRANSITIONS: ClassVar[Transitions] = staying(("ready",), Decide, Observe, EndRound, Total)
 
     def __init__(self, seat: Seat, plan: PFCBPlan, supply: BuyerSupply) -> None:
         require_numbers(seat.name, supply, plan)
@@ -74,9 +80,8 @@ class SecureBuyer(Buying[SecureBuyerState]):
         outlet = SecureOutlet(seat, mechanism, totals, supply.masks)
         super().__init__(seat, plan, supply, state, outlet)
 
-    def _report(self, event: EndRound) -> Step:
-        """Make the next share, and send what has come since the last one that was opened."""
-        del event
+    def _release(self) -> Step:
+        """Make the next share, and send the sums since the last share that was opened."""
         state, plan, books = self._state, self._plan, copied(self._state.books)
         sums = self._sums(books)
         sent, messages = self._outlet.send(state, sums, lambda _: sums, self._noise)
@@ -94,8 +99,8 @@ class SecureBuyer(Buying[SecureBuyerState]):
         write_sums(self._capacity, self._known.most, books.own, sums)
         return sums
 
-    def _learn_of(self, event: Any) -> Step:
-        step = self._take_sum(event)
+    def _take_message(self, message: Any) -> Step:
+        step = super()._take_message(message)
         self._have_noise()
         return step
 

@@ -1,6 +1,8 @@
-"""Noise of a local server's releases: simulated, or under which sums are covered.
+"""Noise of clusters' releases: simulated, or under which sums are covered.
 
-Where noise covers sums, releases are those of Algorithm 5, made of covered values alone.
+Loop and parties release by :class:`ClusterNoise`. In a simulation the perturbations of Algorithm 5
+are drawn and added to the sums. In a deployment the source covers values, and releases are those of
+Algorithm 5, made of covered values alone.
 
 The paper's perturbation H_r of release r adds up the nodes of r, r - low(r), …, low(r) being the
 lowest bit. A report leaves as F_r + H_r, an upload as records + H_b - H_(b-1). With F_b = F_(b-1)
@@ -31,8 +33,8 @@ of the last report in place of its own, which nothing depends on.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +42,15 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.errors import ReleaseRefusedError
 from fedbandits.privacy.kernels import TREE, draw_slot
 from fedbandits.privacy.running_sum import CoveringNoise, cover
+from fedbandits.systems.fclub_published.kernels.rounds import (
+    AFTER_UPLOAD,
+    AT_RENEWAL,
+    FOR_REPORT,
+    noise_slot,
+    take_noise,
+    take_report_noise,
+)
+from fedbandits.systems.fclub_published.kernels.servers import Local
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 
 #: Values in deviations of the noise to what a source makes of them, (p,).
@@ -169,43 +180,128 @@ def _with_node(nodes: Floats, number: int, sums: Floats) -> Floats:
     return copied
 
 
-class TreeNoise:
+class ClusterNoise:
+    """Noise of the releases of clusters, and the noise of a variant that has none."""
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Fields of a server's state after the releases."""
+        return {}
+
+    def report(self, sums: Floats, clusters: Ints, new: Sequence[int]) -> None:
+        """Put the sums of clusters, in their rows of ``sums`` (users, p + 1), under noise.
+
+        The ``new`` clusters have begun a tree.
+        """
+
+    def renew(self, clusters: Ints) -> None:
+        """Take the noise of all buffers, which begin anew."""
+
+    def upload(self, cluster: int, buffer: Floats) -> Callable[[], None]:
+        """Settle the noise of an upload.
+
+        Parameters
+        ----------
+        cluster
+            The cluster.
+        buffer : (p + 1,) float64
+            The buffer that leaves.
+
+        Returns
+        -------
+        write
+            Writes the noise to arrays, when the buffer is ``buffer`` and before the buffer leaves.
+        """
+        raise NotImplementedError
+
+
+#: Standard normals (p,) of a draw, by its name: the cluster, and the use of the draw.
+Draw = Callable[[int, int], Floats]
+
+
+class SimulatedNoise(ClusterNoise):
+    """Perturbations of the trees in ``local``, of draws from a seed; written in place."""
+
+    def __init__(self, plan: PublishedFCLUBPlan, local: Local, draw: Draw) -> None:
+        self._constants, self._local, self._draw = plan.constants, local, draw
+
+    def _put(self, cluster: int, draw: Floats) -> None:
+        """Put the draw of a cluster's next perturbation into its slot."""
+        self._local.trees.draws[cluster, noise_slot(self._local, cluster)] = draw
+
+    def report(self, sums: Floats, clusters: Ints, new: Sequence[int]) -> None:
+        constants, local = self._constants, self._local
+        for cluster in clusters.tolist():
+            self._put(cluster, self._draw(cluster, FOR_REPORT))
+            take_report_noise(constants, local, cluster)
+            sums[cluster, :-1] += local.trees.coming[cluster]
+
+    def renew(self, clusters: Ints) -> None:
+        for cluster in clusters.tolist():
+            self._put(cluster, self._draw(cluster, AT_RENEWAL))
+            take_noise(self._constants, self._local, cluster)
+
+    def upload(self, cluster: int, buffer: Floats) -> Callable[[], None]:
+        draw = self._draw(cluster, AFTER_UPLOAD)
+
+        def write() -> None:
+            self._put(cluster, draw)
+            take_noise(self._constants, self._local, cluster)
+
+        return write
+
+
+class CoveredNoise(ClusterNoise):
     """A source that covers sums, asked step after step by the trees of one server's clusters.
 
-    Where the server stands changes here alone: ``steps``, how many times it has asked the source,
-    and ``trees``, by cluster.
+    Parameters
+    ----------
+    plan
+        The plan of the variant.
+    local
+        The server's statistics.
+    source
+        The source of noise.
+    steps
+        The number of requests to the source so far.
+    trees
+        The trees of clusters, by cluster.
     """
 
     def __init__(
-        self, plan: PublishedFCLUBPlan, noise: CoveringNoise, steps: int,
+        self, plan: PublishedFCLUBPlan, local: Local, source: CoveringNoise, steps: int,
         trees: dict[int, CoveredTree],
     ) -> None:  # fmt: skip
-        self._plan, self._noise = plan, noise
-        self.steps, self.trees = steps, dict(trees)
+        self._plan, self._local, self._source = plan, local, source
+        self._steps, self._trees = steps, dict(trees)
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        return {"steps": self._steps, "trees": self._trees}
 
     def _cover(self, values: Floats) -> Floats:
-        self.steps += 1
-        return cover(self._noise, self.steps, values)
+        self._steps += 1
+        return cover(self._source, self._steps, values)
 
-    def report(self, clusters: Ints, new: list[int], totals: Floats) -> dict[int, Floats]:
-        """Return totals (users, p + 1), in rows of clusters, under noise; ``new`` begin a tree."""
-        kept = {int(cluster): self.trees.get(int(cluster)) for cluster in clusters}
-        self.trees, noisy = {}, {}
-        for cluster, tree in kept.items():
-            if tree is None or cluster in new:
-                tree = new_covered_tree(self._plan)
-            self.trees[cluster], noisy[cluster] = take_for_report(
-                self._plan, tree, totals[cluster, :-1], self._cover
+    def report(self, sums: Floats, clusters: Ints, new: Sequence[int]) -> None:
+        before, self._trees = self._trees, {}
+        for cluster in clusters.tolist():
+            tree = None if cluster in new else before.get(cluster)
+            self._trees[cluster], sums[cluster, :-1] = take_for_report(
+                self._plan, tree or new_covered_tree(self._plan), sums[cluster, :-1], self._cover
             )
-        return noisy
 
     def renew(self, clusters: Ints) -> None:
-        """Take noise for all buffers, which begin anew."""
         for cluster in clusters.tolist():
-            self.trees[cluster] = take_for_renewal(self._plan, self.trees[cluster], self._cover)
+            self._trees[cluster] = take_for_renewal(self._plan, self._trees[cluster], self._cover)
 
-    def upload(self, cluster: int, records: Floats) -> Floats:
-        """Return a buffer's records (p,) under noise, as they leave."""
-        tree = self.trees[cluster]
-        self.trees[cluster], noisy = take_for_upload(self._plan, tree, records, self._cover)
-        return noisy
+    def upload(self, cluster: int, buffer: Floats) -> Callable[[], None]:
+        shift, tree = self._plan.shift(3.0), self._trees[cluster]
+        self._trees[cluster], noisy = take_for_upload(
+            self._plan, tree, buffer[:-1] - shift, self._cover
+        )
+
+        def write() -> None:
+            self._local.buffer[cluster, :-1] = noisy + shift
+
+        return write

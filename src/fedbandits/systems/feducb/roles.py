@@ -1,4 +1,15 @@
-"""FedUCB's agents: one organisation each, whether releases are seen or only sums of releases."""
+"""FedUCB with a controller, as parties that exchange messages.
+
+An agent keeps its records and its noise; only released running sums leave an agent. The controller
+adds up the releases of all agents and sends the sum back; it learns nothing else. Both call the
+compiled functions that the simulation calls, so the same seed gives the same run.
+
+Nobody waits for anybody. An agent decides on the last sum while a sync is under way. At a deadline
+the controller adds up the newest release of each agent, and says which it is.
+
+With secure sums the controller sees no release. Agents mask their shares, and helpers take the
+masks off a whole sum; see :mod:`fedbandits.federation.totals`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +23,13 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.errors import BudgetExceededError, RemoteProtocolError
 from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Observe
+from fedbandits.federation.exchange.hub import (
+    Contribution,
+    Gathering,
+    HandedSum,
+    SummingHub,
+    serving,
+)
 from fedbandits.federation.exchange.outlet import (
     ClearOutlet,
     Mechanism,
@@ -20,18 +38,21 @@ from fedbandits.federation.exchange.outlet import (
     SumOfAll,
 )
 from fedbandits.federation.messages import Message, OutOfOrderError
+from fedbandits.federation.roles import MessageTable, Role, Roles
 from fedbandits.federation.seats import CONTROLLER, Seat
 from fedbandits.federation.state import Step, Transitions
+from fedbandits.federation.totals.messages import TABLE as TOTALS_TABLE
 from fedbandits.federation.totals.messages import Total
 from fedbandits.federation.totals.sender import first_sending
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.counting import (
-    countable,
     nothing_uncounted,
+    number_or_none,
+    others_count_as,
+    squared_norms,
     sum_of,
-    sum_to_release,
 )
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.own_views import take_over
@@ -46,14 +67,41 @@ from fedbandits.systems.agents.kernels.pools import (
 from fedbandits.systems.agents.kernels.sync import sync_due
 from fedbandits.systems.agents.kernels.views import Views, copied, first_view
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.linear_agent import LinearAgent
-from fedbandits.systems.agents.others_count import number_or_none, others_count_as, squared_norms
+from fedbandits.systems.agents.linear_agent import Knowledge, LinearAgent
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
-from fedbandits.systems.secure_sums import totals_plan
-from fedbandits.systems.shell import SummedState
+from fedbandits.systems.secure_sums import totals_plan, totals_roles
+from fedbandits.systems.shell import SummedState, staying
+
+
+class SyncRequest(Message, frozen=True, kw_only=True, tag="feducb.sync-request"):
+    """An agent's trigger has fired (published schedule only); it tells of raw data."""
+
+    release: int  # the release that is asked for
+
+
+class SyncCall(Message, frozen=True, kw_only=True, tag="feducb.sync-call"):
+    """The controller asks an agent to release, because some agent's trigger has fired."""
+
+    release: int
+
+
+class Upload(Contribution, frozen=True, kw_only=True, tag="feducb.upload"):
+    """An agent's k-th release: the noisy sum of all its records."""
+
+
+class Pooled(HandedSum, frozen=True, kw_only=True, tag="feducb.pooled"):
+    """The k-th sum of releases, of every agent's newest."""
+
+
+#: Sender and receiver of each message.
+TABLE: MessageTable = {
+    SyncRequest: ("agent", "controller"),
+    SyncCall: ("controller", "agent"),
+    Upload: ("agent", "controller"),
+    Pooled: ("controller", "agent"),
+}
+
 
 _ACTS = (Decide, Observe, LetGo)
 
@@ -83,7 +131,7 @@ class AgentState(SummedState, frozen=True, kw_only=True):
     residuals : (models, 4) float64
         See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
     pool, view
-        What the agent knows of the last sum, and what it acts on.
+        The last sum of releases, and the view that the agent acts on.
     called
         The number of the last sum that the agent was called to release for.
     refused
@@ -93,7 +141,7 @@ class AgentState(SummedState, frozen=True, kw_only=True):
     fresh
         The same since the agent's last release.
     kept
-        Records of decisions beyond those that the next release may be about, by their numbers.
+        Records for releases after the next, by the numbers of their decisions.
     """
 
     statistic: Floats
@@ -109,8 +157,8 @@ class AgentState(SummedState, frozen=True, kw_only=True):
     under_way: dict[int, Released] = msgspec.field(default_factory=dict)
 
 
-#: Transitions of an agent whose releases nobody sees: it never waits, and totals come.
-_SECURE: Transitions = {("ready", kind): ("ready",) for kind in (*_ACTS, EndRound, Total)}
+#: Transitions of an agent in secure sums: it never waits, and totals come.
+_SECURE = staying(("ready",), *_ACTS, EndRound, Total)
 
 
 class Agent(LinearAgent[AgentState]):
@@ -122,16 +170,16 @@ class Agent(LinearAgent[AgentState]):
     Parameters
     ----------
     seat
-        The public information that the agent is given; its place says whose budget it spends.
+        The public information that the agent is given; the budget is that of its place.
     plan
-        What all parties go by.
+        The plan of all parties.
     supply
         The agent's noise, the k-th draw for the k-th release, how it breaks ties, and with secure
         sums its secrets.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        **{(stage, kind): (stage,) for stage in ("ready", "waiting") for kind in _ACTS},
+        **staying(("ready", "waiting"), *_ACTS),
         ("ready", EndRound): ("waiting",),
         ("ready", SyncCall): ("waiting", "ready"),
         ("ready", Pooled): ("ready",),
@@ -166,21 +214,12 @@ class Agent(LinearAgent[AgentState]):
         )
         super().__init__(seat, own, supply, state, outlet)
         self._controller = seat.one(CONTROLLER)
-        self._limits, self._most_records = Limits(plan), plan.schedule.most_records
-        self._everybody = range(constants.agents)
+        self._limits, self._everybody = Limits(plan), range(constants.agents)
         self._have_noise()
 
     @property
-    def _next_planned(self) -> int | None:
-        constants, made = self._plan.constants, self._state.released.made
-        fixed = constants.schedule != TRIGGERED and made < constants.releases
-        return planned_round(constants, made + 1) if fixed else None
-
-    @property
-    def awaited(self) -> int | None:
-        """The release whose sum has not come, for which nobody else would ask again."""
-        waits = self.stage == "waiting" and self._plan.constants.schedule == TRIGGERED
-        return self._state.released.made if waits else super().awaited
+    def _answer_due(self) -> int | None:
+        return self._made if self._is_triggered and self.stage == "waiting" else None
 
     @property
     def others_count_as(self) -> float | None:
@@ -190,52 +229,24 @@ class Agent(LinearAgent[AgentState]):
         squares = squared_norms(state.statistic, state.uncounted)
         return number_or_none(others_count_as(state.residuals, squares, len(state.kept)))
 
-    def _have_noise(self) -> None:
-        self._draw_ahead(self._state.released.made < self._plan.constants.releases)
-
-    def _compute(self, event: Any) -> Step:
-        match event:
-            case Decide():
-                self._have_noise()
-                return self._choose(event, self._state.view)
-            case Observe():
-                return self._observe(event)
-            case LetGo():
-                return self._let_go(event)
-            case EndRound():
-                self._require_end(event)
-                return self._release()
-            case SyncCall():
-                return self._answer(event)
-            case Deadline():
-                return self._end_waiting(event)
-            case _:
-                return self._take_sum(event)
-
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""
         state = self._state
-        record, number = self._checked_record(event), event.decision.number
-        counts, counted, kept = self._counts(event), [record], state.kept
-        if counts:  # else it is learned from at once, and the trigger takes it for none
-            counted, kept = countable(
-                self._plan, self._most_records, state.released.made, {**state.kept, number: record}
-            )
+        known = Knowledge(
+            state.statistic, state.uncounted, state.residuals, state.pool, state.view,
+            self._plan.constants.log_term,
+        )  # fmt: skip
+        intake = self._learning_from(event, self._made, state.kept, known)
         after = self._after(
-            records=state.records + 1,
-            waited=state.waited + len(counted), fresh=state.fresh + len(counted), kept=kept,
+            records=state.records + 1, waited=state.waited + intake.counted,
+            fresh=state.fresh + intake.counted, kept=intake.kept,
         )  # fmt: skip
 
         def learn() -> Sequence[Message]:
-            self._learn_own(record, state.residuals, state.view)
-            for each in counted:
-                self._learn(
-                    each, counts, state.statistic, state.uncounted, state.pool, state.view,
-                    self._plan.constants.log_term,
-                )  # fmt: skip
+            intake.write()
             return self._requests(after)
 
-        return Step(after, write=learn, closed=number)
+        return Step(after, write=learn, closed=event.decision.number)
 
     def _let_go(self, event: LetGo) -> Step:
         """Close a decision without a record: it counts as a round in which nothing was learned."""
@@ -245,45 +256,42 @@ class Agent(LinearAgent[AgentState]):
 
     def _requests(self, after: AgentState) -> Sequence[Message]:
         """Return the request for a sync, if one is due; none where syncs are fixed."""
-        constants = self._plan.constants
-        if (
-            constants.schedule != TRIGGERED
-            or after.stage == "waiting"
-            or after.released.made >= constants.releases
-            or after.waited == 0
-        ):
+        constants, made = self._plan.constants, after.released.made
+        if not self._is_triggered or after.stage == "waiting" or made >= constants.releases:
             return ()
-        log_det = after.view.trigger_log_det
-        if not sync_due(constants.threshold, after.pool.terms, log_det, after.waited):
+        terms, log_det, waited = after.pool.terms, after.view.trigger_log_det, after.waited
+        if not (waited and sync_due(constants.threshold, terms, log_det, waited)):
             return ()
         release = after.taken + 1
         return [SyncRequest(sender=self.name, receiver=self._controller, release=release)]
 
+    def _take_message(self, message: Any) -> Step:
+        return (
+            self._answer(message) if type(message) is SyncCall else super()._take_message(message)
+        )
+
     def _answer(self, call: SyncCall) -> Step:
-        constants, state = self._plan.constants, self._state
-        if constants.schedule != TRIGGERED:
+        """Release because some agent has asked for a sync."""
+        state, most = self._state, self._plan.constants.releases
+        if not self._is_triggered:
             raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may call for one")
         if not max(state.taken, state.called) < call.release <= self._plan.most_sums:
             raise OutOfOrderError(f"{self.name}: call for sum {call.release} after {state.taken}")
-        if state.released.made == constants.releases:
-            raise OutOfOrderError(f"{self.name}: all {constants.releases} releases were made")
+        if self._made == most:
+            raise OutOfOrderError(f"{self.name}: all {most} releases were made")
         try:
             return self._release(called=call.release)
         except BudgetExceededError:  # for good: the call is answered by nothing, and was heard
             return Step(self._after(called=call.release, refused=state.refused + 1))
 
-    def _end_waiting(self, event: Deadline) -> Step:
-        """Ask anew for a sum that has not come; the deadline may be of a sum that has."""
-        if event.number != self.awaited:
-            return Step(self._state)
+    def _go_on_without(self) -> Step:
+        """Ask anew for a sum that has not come."""
         return Step(self._after(stage="ready", called=self._state.taken))
 
     def _release(self, **changed: Any) -> Step:
         """Make the next release of the running sum: kept before it leaves."""
         state, plan = self._state, self._plan
-        statistic, kept = sum_to_release(
-            plan, self._most_records, state.released.made, state.statistic, state.kept
-        )
+        statistic, kept = self._sum_to_release(self._made, state.statistic, state.kept)
 
         def keep(noisy: Floats) -> Released:
             left = noisy.copy() if plan.constants.leaves_out_own else no_release()
@@ -376,7 +384,7 @@ def others_in_sum(
     Parameters
     ----------
     agent
-        The agent whose part is left out.
+        The agent that is left out.
     newest
         The number of every agent's release in the sum, 0 where there is none.
     values : (release_size,) float64
@@ -392,3 +400,46 @@ def others_in_sum(
         variance -= noise_variance(constants, agent, newest[agent])
     others = values - own if own.size else values
     return others.reshape(constants.models, -1), max(variance, 0.0)
+
+
+class Controller(SummingHub):
+    """Adds up releases; sees nothing but released sums, and when they came."""
+
+    GATHERING = Gathering("agent", Upload, call=SyncCall)
+    TOTAL = Pooled
+    TRANSITIONS: ClassVar[Transitions] = serving(SyncRequest, Upload, Deadline)
+
+    def __init__(self, seat: Seat, plan: AgentsPlan) -> None:
+        super().__init__(seat, plan.constants.release_size, plan.constants.releases)
+        self._limits, self._schedule = Limits(plan), plan.constants.schedule
+
+    def _check(self, values: Floats, place: int, number: int) -> None:
+        self._limits.check(self.name, values, [place], [number])
+
+    def _call(self, request: SyncRequest) -> Step:
+        if self._schedule != TRIGGERED:
+            raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may ask for one")
+        return super()._call(request)
+
+
+def roles(plan: AgentsPlan) -> Roles:
+    """Return agents, and the parties that add up releases: a controller, with helpers or alone."""
+    if plan.secure is not None:
+        agents = Role("agent", plan.agent_names, lambda seat, own: Agent(seat, plan, own), True)
+        # A share for a sum that is over is made for the shares after it, and is in no sum.
+        return Roles(
+            (agents, *totals_roles(plan)),
+            TOTALS_TABLE,
+            outcomes_may_be_late=True,
+            rounds_are_shared=False,
+        )
+    # An agent that gave up before the controller would ask anew for a sum that is about to come.
+    return Roles(
+        (
+            Role("agent", plan.agent_names, lambda seat, own: Agent(seat, plan, own), True, 2.0),
+            Role(CONTROLLER, (CONTROLLER,), lambda seat, _: Controller(seat, plan)),
+        ),
+        TABLE,
+        outcomes_may_be_late=True,
+        rounds_are_shared=False,  # each agent numbers its own releases; a sum says which are in it
+    )

@@ -1,4 +1,4 @@
-"""The best purchase by integer programming, to check the faster oracles against."""
+"""The best purchase by integer programming: the oracle for the faster ones of the package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedbandits.learners.kernels.purchasing import total
 def optimum_by_integer_programming(revenue: Floats, surplus: Floats, capacity: Ints) -> float:
     """Return the largest revenue, by scipy's integer programming; slow.
 
-    All are (producers,): revenue and surplus of one unit, and how many units each producer has.
+    All arrays are (producers,): revenue and surplus of a unit, and the number of available units.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 

@@ -1,22 +1,23 @@
-"""Messages of peers: types, releases that may be used, and copies that are passed on.
+"""The gossip of a federation: messages that travel over a graph, a hop a round, to all near peers.
 
-Heard messages are a table of tuples; functions make new tables, and change none.
+A message has its origin, its round and its hops. A peer uses a release from the round on at whose
+end the release arrives, and passes on a copy of each new message, once. Tables of heard messages
+are tuples; functions make new tables, and change none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Generic, TypeVar
 
 import msgspec
 
-from fedbandits._typing import Floats
+from fedbandits._typing import Floats, Ints
 from fedbandits.federation.messages import Message, OutOfOrderError, WrongSenderError
-from fedbandits.federation.roles import MessageTable
-from fedbandits.systems.feducb_p2p.kernels.state import Peers
 
 
 class Flooded(Message, frozen=True, kw_only=True):
-    """A message that an agent made at the end of a round, and how many hops it has come."""
+    """A message that a peer made at the end of a round, and the number of hops that it has come."""
 
     origin: str
     round: int
@@ -24,33 +25,14 @@ class Flooded(Message, frozen=True, kw_only=True):
 
     @property
     def heard(self) -> int:
-        """The round at whose end it arrives."""
+        """The round at whose end the message arrives."""
         return self.round + self.hops - 1
 
 
-class Call(Flooded, frozen=True, kw_only=True, tag="feducb-p2p.call"):
-    """An agent's trigger has fired (as published only); it tells of raw data."""
-
-
-class Release(Flooded, frozen=True, kw_only=True, tag="feducb-p2p.release"):
-    """An agent's k-th release of an estimator: the noisy sum of all records that it was used in."""
-
-    estimator: int
-    release: int
-    statistic: bytes
-
-    @property
-    def payload_size(self) -> int:
-        """Bytes of statistics inside."""
-        return len(self.statistic)
-
-
-#: Who sends what to whom.
-TABLE: MessageTable = {Call: ("agent", "agent"), Release: ("agent", "agent")}
-
-
-#: A peer can have ended so many more rounds than this party. What is from later must wait.
+#: A peer can have ended so many more rounds than this party. Messages of later rounds must wait.
 MOST_AHEAD = 16
+
+AnyFlooded = TypeVar("AnyFlooded", bound=Flooded)
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -61,8 +43,8 @@ class Known(msgspec.Struct, frozen=True):
     values: Floats
 
 
-#: What is known of one estimator of one agent, oldest first: the release that serves, and those
-#: that must still wait.
+#: Known releases of one sum of one peer, oldest first: the release in use, and later releases that
+#: must still wait.
 History = tuple[Known, ...]
 
 
@@ -80,9 +62,9 @@ def usable(history: History, round_: int) -> Known | None:
 
 
 def extended(history: History, known: Known, round_: int) -> History:
-    """Add a release that is newer than all before it; remove what it makes needless.
+    """Add a release that is newer than all before it; remove releases that are of no use any more.
 
-    Where more must wait than an honest agent can have made, those that have waited longest go.
+    Where more releases must wait than an honest peer can have made, the oldest of them go.
     """
     serving = usable(history, round_)
     least = serving.release if serving else 0
@@ -90,58 +72,66 @@ def extended(history: History, known: Known, round_: int) -> History:
     return (*([serving] if serving else ()), *waiting[-MOST_AHEAD - 1 :])
 
 
-class Flood(msgspec.Struct, frozen=True):
-    """A message that was heard, whichever way it came.
+class Flood(msgspec.Struct, Generic[AnyFlooded], frozen=True):
+    """A message that was heard, whichever way the message came.
 
     Parameters
     ----------
     name
-        Tells it from others of its channel: the number of a release, the round of a call.
+        Number of the message in its channel: the number of a release, the round of a call.
     heard
-        At the end of which round.
+        The round at whose end the message arrived.
     senders
-        Whom it has come from, in order; not kept up once it was passed on.
+        Peers that have sent the message, in order; not kept up once the copy was passed on.
     onward
-        What is to be passed on; None where that is done, or it has gone far enough.
+        The copy to pass on; None once the copy has left, or if the message has gone far enough.
     """
 
     name: int
     heard: int
     senders: tuple[str, ...]
-    onward: Release | Call | None
+    onward: AnyFlooded | None
 
 
-#: What was heard lately, in order, by channel: one for each estimator of each agent, and one for
-#: each agent's calls.
-Floods = dict[int, tuple[Flood, ...]]
+#: Messages of a channel that were heard lately, in order, and such messages by channel.
+Heard = tuple[Flood[AnyFlooded], ...]
+Floods = dict[int, tuple[Flood[AnyFlooded], ...]]
 
 
-def origin_of(message: Flooded, name: str, places: Mapping[str, int], peers: Peers) -> int:
-    """Return the number of the agent that a message comes from.
+def origin_of(
+    message: Flooded, name: str, places: Mapping[str, int], distance: Ints, gamma: int
+) -> int:
+    """Return the number of the peer that a message comes from.
 
     Parameters
     ----------
     name
-        Who hears it.
+        The hearer of the message.
+    places
+        Number of each peer, by its name.
+    distance : (peers, peers) int64
+        Hops between two peers.
+    gamma
+        γ, the number of hops that a message travels.
 
     Raises
     ------
     WrongSenderError, OutOfOrderError
-        If it cannot have come this way.
+        If the message cannot have come this way.
     """
     origin = places.get(message.origin)
     if origin is None:
         raise WrongSenderError(f"{name}: nobody is called {message.origin!r}")
-    least = 1 + int(peers.distance[origin, places[message.sender]])
-    if not least <= message.hops <= peers.gamma:
+    least = 1 + int(distance[origin, places[message.sender]])
+    if not least <= message.hops <= gamma:
         raise OutOfOrderError(
             f"{name}: {message.hops} hops from {message.origin} through {message.sender}, "
-            f"expected {least} to {peers.gamma}"
+            f"expected {least} to {gamma}"
         )
     return origin
 
 
-def find_flood(heard: tuple[Flood, ...], name: int) -> Flood | None:
+def find_flood(heard: Heard[AnyFlooded], name: int) -> Flood[AnyFlooded] | None:
     """Find a message of a channel that was heard, and not yet forgotten."""
     for flood in heard:
         if flood.name == name:
@@ -149,8 +139,8 @@ def find_flood(heard: tuple[Flood, ...], name: int) -> Flood | None:
     return None
 
 
-def heard_again(heard: tuple[Flood, ...], name: int, sender: str) -> tuple[Flood, ...]:
-    """Note that a message comes from another neighbour too: that one need not be told."""
+def heard_again(heard: Heard[AnyFlooded], name: int, sender: str) -> Heard[AnyFlooded]:
+    """Note that a message comes from another neighbour too, which needs no copy."""
     return tuple(
         msgspec.structs.replace(flood, senders=tuple(sorted({*flood.senders, sender})))
         if flood.name == name and flood.onward is not None
@@ -160,11 +150,11 @@ def heard_again(heard: tuple[Flood, ...], name: int, sender: str) -> tuple[Flood
 
 
 def heard_first(
-    heard: tuple[Flood, ...], name: int, message: Release | Call, hearer: str, gamma: int
-) -> tuple[Flood, ...]:
-    """Add a message that is new, to be passed on at the end of the round after it is heard.
+    heard: Heard[AnyFlooded], name: int, message: AnyFlooded, hearer: str, gamma: int
+) -> Heard[AnyFlooded]:
+    """Add a new message, to be passed on at the end of the round after its arrival.
 
-    Where there are more than an honest agent can have sent, the oldest one is forgotten.
+    Where there are more messages than an honest peer can have sent, the oldest one is forgotten.
     """
     onward = msgspec.structs.replace(message, sender=hearer, hops=message.hops + 1)
     goes_on = onward.hops <= gamma
@@ -172,7 +162,7 @@ def heard_first(
     return (*heard, flood)[-MOST_AHEAD - 2 * gamma - 2 :]
 
 
-def copies_due(floods: Floods, round_: int, neighbours: Sequence[str]) -> list[Message]:
+def copies_due(floods: Floods[AnyFlooded], round_: int, neighbours: Sequence[str]) -> list[Message]:
     """Return copies of all messages heard by the end of ``round_`` and not yet passed on."""
     outgoing: list[Message] = []
     for heard in floods.values():
@@ -187,7 +177,7 @@ def copies_due(floods: Floods, round_: int, neighbours: Sequence[str]) -> list[M
     return outgoing
 
 
-def passed_on(floods: Floods, round_: int, before: int) -> Floods:
+def passed_on(floods: Floods[AnyFlooded], round_: int, before: int) -> Floods[AnyFlooded]:
     """Return the table after :func:`copies_due`.
 
     Parameters
@@ -195,9 +185,9 @@ def passed_on(floods: Floods, round_: int, before: int) -> Floods:
     floods, round_
         As for :func:`copies_due`.
     before : int
-        What was heard before this round is forgotten: no copy of it can be under way.
+        Messages heard before this round are forgotten: no copy of them can be under way.
     """
-    after: Floods = {}
+    after: Floods[AnyFlooded] = {}
     for channel, heard in floods.items():
         kept = tuple(
             msgspec.structs.replace(flood, onward=None)
