@@ -1,17 +1,18 @@
-"""Durable decisions a second through a party's door, beside those of endpoints that do nothing.
+"""Durable decisions a second through a party's door, beside endpoints that a user would write.
 
-    python benchmarks/door.py [FOLDER] [--seconds 1] [--repetitions 9] [--connections 64]
+    python benchmarks/door.py [FOLDER] [--seconds 1] [--repetitions 9] [--connections 1 8 32]
                               [--rate 800] [--minutes 0]
 
 The store lies in FOLDER, by default the temporary one: a commit is as fast as that folder's disk.
-One process serves three things: an *empty* endpoint of a framework, which does not look at what is
-asked; a *door* whose party is none, which checks the token, reads the request and answers a
-constant; and the door of a durable FedUCB agent (K = 20, d = 10). Another process sends the same
-requests to each, in turn, over connections that are kept open. Shares are medians of those of each
-turn, since other programs take their part of a machine. Then ``--rate`` exchanges a second are sent
-by the clock, whether answers have come or not, and latencies are counted from when a request was
-due. ``--minutes`` goes on with a quarter of what the agent could take, each decision followed by
-its reward, and tells how memory and files grow.
+One process serves four endpoints: *empty* does nothing, on uvicorn and Starlette; *usual* is what a
+user would write on uvicorn, SQLite and NumPy, a LinUCB whose every decision and reward is a durable
+commit; *door* has no party: the door checks the token, reads the request and answers a constant;
+*decisions* and *with rewards* are the door of a durable FedUCB agent (K = 20, d = 10). Another
+process sends the same requests to each, in turn, over connections that are kept open. Shares are
+medians over turns, since other programs take their part of a machine. Then ``--rate`` exchanges a
+second are sent by the clock, whether answers have come or not, and latencies are counted from the
+time at which a request was due. ``--minutes`` goes on with a quarter of the agent's speed, each
+decision followed by its reward, and reports how memory and files grow.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import hashlib
+import hmac
 import json
 import multiprocessing
 import os
 import pathlib
 import resource
+import sqlite3
 import statistics
 import tempfile
 import time
@@ -34,7 +38,7 @@ import numpy as np
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from fedbandits.deployment.delivery.transport import MemoryHub
@@ -48,6 +52,8 @@ from fedbandits.settings.federation import read_federation
 from fedbandits.testing.deployed import OpenSeals
 
 ARMS, DIMENSION, BODIES = 20, 10, 64
+#: Ports of the four endpoints, and the token of the last two.
+Ports = tuple[int, int, int, int, str]
 TERMS = f"""
 name = "load"
 rounds = 1_000_000
@@ -76,9 +82,61 @@ async def empty(request: Request) -> Response:
     return Response(status_code=204)
 
 
-async def framework() -> uvicorn.Server:
-    """The empty endpoint, served as frameworks are."""
-    app = Starlette(routes=[Route("/", empty, methods=["POST"])])
+class UsualService:
+    """LinUCB behind SQLite, as a user would write it: one durable commit a request."""
+
+    def __init__(self, path: str, token: str) -> None:
+        self._digest = hashlib.sha256(token.encode()).hexdigest()
+        self._database = sqlite3.connect(path, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+        self._database.execute(
+            "CREATE TABLE decision (id INTEGER PRIMARY KEY, asked BLOB, action INT, reward REAL)"
+        )
+        self._inverse, self._sums = np.eye(DIMENSION), np.zeros(DIMENSION)
+        self._waiting: dict[int, Any] = {}
+        self._made = 0
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/v1/decisions", self.decide, methods=["POST"]),
+            Route("/v1/rewards", self.reward, methods=["POST"]),
+        ]
+
+    def _admits(self, request: Request) -> bool:
+        shown = request.headers.get("authorization", "").removeprefix("Bearer ")
+        return hmac.compare_digest(hashlib.sha256(shown.encode()).hexdigest(), self._digest)
+
+    async def decide(self, request: Request) -> Response:
+        if not self._admits(request):
+            return Response(status_code=401)
+        body = await request.body()
+        actions = np.asarray(json.loads(body)["actions"])
+        width = np.sqrt(np.einsum("ij,jk,ik->i", actions, self._inverse, actions))
+        chosen = int(np.argmax(actions @ (self._inverse @ self._sums) + 0.5 * width))
+        self._made += 1
+        self._waiting[self._made] = actions[chosen]
+        row = (self._made, body, chosen)
+        self._database.execute("INSERT INTO decision VALUES (?, ?, ?, NULL)", row)
+        return JSONResponse({"decision_id": f"usual-{self._made}", "action": chosen})
+
+    async def reward(self, request: Request) -> Response:
+        if not self._admits(request):
+            return Response(status_code=401)
+        told = json.loads(await request.body())
+        number = int(told["decision_id"].removeprefix("usual-"))
+        action = self._waiting.pop(number)
+        moved = self._inverse @ action
+        self._inverse -= np.outer(moved, moved) / (1.0 + action @ moved)
+        self._sums += told["reward"] * action
+        row = (told["reward"], number)
+        self._database.execute("UPDATE decision SET reward = ? WHERE id = ?", row)
+        return Response(status_code=204)
+
+
+async def framework(routes: list[Route]) -> uvicorn.Server:
+    """Some endpoints, served as frameworks are."""
+    app = Starlette(routes=routes)
     server = uvicorn.Server(
         uvicorn.Config(app, port=0, log_config=None, access_log=False, lifespan="off")
     )
@@ -122,15 +180,16 @@ def serve(folder: str, told: Any) -> None:
         await node.start()
         settings = DoorSettings(port=0)
         token = make_token(folder, "load", member="north")
-        nothing = await framework()
+        nothing = await framework([Route("/", empty, methods=["POST"])])
+        usual = await framework(UsualService(f"{folder}/usual.db", token).routes())
         alone = Door(Nobody(seat), folder, settings)  # type: ignore[arg-type]
         async with alone, Door(node, folder, settings) as door:
-            told.send((port_of(nothing), alone.port, door.port, token))
+            told.send((port_of(nothing), port_of(usual), alone.port, door.port, token))
             look_at_what_is_new()
             loop = asyncio.get_running_loop()
             while await loop.run_in_executor(None, told.recv) != "stop":
                 told.send(sizes(folder))
-        nothing.should_exit = True
+        nothing.should_exit = usual.should_exit = True
         await node.stop()
         told.send("stopped")
 
@@ -303,7 +362,7 @@ def decisions(token: str) -> list[bytes]:
 
 
 @contextlib.contextmanager
-def served(folder: str) -> Iterator[tuple[Any, tuple[int, int, int, str]]]:
+def served(folder: str) -> Iterator[tuple[Any, Ports]]:
     """The other process, and where it listens."""
     here, there = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
@@ -319,42 +378,57 @@ def served(folder: str) -> Iterator[tuple[Any, tuple[int, int, int, str]]]:
         process.kill()
 
 
-async def measure(asked: argparse.Namespace, here: Any, where: tuple[int, int, int, str]) -> None:
-    nothing, alone, door, token = where
-    requests, each = decisions(token), asked.connections
+async def measure(asked: argparse.Namespace, here: Any, where: Ports) -> None:
+    *ports, token = where
+    nothing, usual, alone, door = ports
+    requests = decisions(token)
     loads = {
         "empty": Load(nothing, [r.replace(b"/v1/decisions", b"/", 1) for r in requests], token),
+        "usual": Load(usual, requests, token, rewarded=True),
         "door": Load(alone, requests, token),
         "decisions": Load(door, requests, token),
         "with rewards": Load(door, requests, token, rewarded=True),
     }
-    await loads["with rewards"].most(2, 0.1)  # compiles
-    found: dict[str, list[float]] = {name: [] for name in loads}
+    for load in loads.values():
+        await load.most(2, 0.1)  # compiles
+    for each in asked.connections:
+        speed = await measure_most(asked, here, loads, each)
+    for name in ("usual", "decisions", "with rewards"):
+        took = await loads[name].paced(64, asked.rate, 4.0 * asked.seconds)
+        tell(f"{name}, {asked.rate:g} exchanges a second", took)
+        if name == "decisions":
+            await loads[name].close_all(64)
+    if asked.minutes:
+        await endure(loads["with rewards"], speed / 4, asked, here)
+
+
+async def measure_most(
+    asked: argparse.Namespace, here: Any, loads: dict[str, Load], connections: int
+) -> float:
+    """Print what each endpoint takes at most; return the agent's speed with rewards."""
+    speeds: dict[str, list[float]] = {name: [] for name in loads}
     costs: dict[str, list[float]] = {name: [] for name in loads}
     for _ in range(asked.repetitions):
         for name, load in loads.items():
             before = processor(here)
-            speed = await load.most(each, asked.seconds)
-            found[name].append(speed)
+            speed = await load.most(connections, asked.seconds)
+            speeds[name].append(speed)
             costs[name].append((processor(here) - before) / speed / asked.seconds)
             if name == "decisions":
-                await load.close_all(each)
-    speeds = {name: statistics.median(values) for name, values in found.items()}
-    for name, speed in speeds.items():
-        spread = f"{min(found[name]):,.0f} to {max(found[name]):,.0f}"
+                await load.close_all(connections)
+    print(f"{connections} connections:")
+    for name, values in speeds.items():
+        shares = ", ".join(
+            f"{share(speeds, name, other):.2f} of {other} "
+            f"({share(costs, name, other):.1f} times its processor time)"
+            for other in ("empty", "usual", "door")
+            if other != name
+        )
         print(
-            f"{name:>13}: {speed:8,.0f} requests a second ({spread}), "
-            f"{share(found, name, 'empty'):.2f} of empty, {share(found, name, 'door'):.2f} of the "
-            f"door, {share(costs, name, 'empty'):.1f} times empty's processor time, "
+            f"{name:>13}: {statistics.median(values):8,.0f} requests a second, {shares}, "
             f"{statistics.median(costs[name]) * 1e6:.0f} µs of processor each"
         )
-    for name in ("decisions", "with rewards"):
-        took = await loads[name].paced(each, asked.rate, 4.0 * asked.seconds)
-        tell(f"{name}, {asked.rate:g} exchanges a second", took)
-        if name == "decisions":
-            await loads[name].close_all(each)
-    if asked.minutes:
-        await endure(loads["with rewards"], speeds["with rewards"] / 4, asked, here)
+    return statistics.median(speeds["with rewards"])
 
 
 def share(found: dict[str, list[float]], name: str, other: str) -> float:
@@ -385,7 +459,7 @@ async def endure(load: Load, rate: float, asked: argparse.Namespace, here: Any) 
             flush=True,
         )
         if minute < asked.minutes:
-            tell("        ", await load.paced(asked.connections, rate, 60.0))
+            tell("        ", await load.paced(64, rate, 60.0))
 
 
 def main() -> None:
@@ -394,7 +468,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--rate", type=float, default=800.0)
-    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--connections", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--minutes", type=int, default=0)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import sqlite3
 import threading
 from types import SimpleNamespace
 
 import pytest
 
+from fedbandits.deployment.hosting import host
+from fedbandits.deployment.hosting.host import CommitPace
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.deployment.storage.store import Store
@@ -20,10 +23,17 @@ from tests.deployment.federations import clinics
 from tests.deployment.test_trouble import ACTIONS, failing, running
 
 
+@pytest.fixture(autouse=True, params=["thread", "loop"])
+def commits(request, monkeypatch):
+    """Let the thread make commits, or the event loop, however fast the disk is."""
+    monkeypatch.setattr(host, "_SHORT", -math.inf if request.param == "thread" else math.inf)
+
+
 class Disk:
-    """Holds commits back, and counts them."""
+    """Holds commits of the thread back, and counts commits."""
 
     def __init__(self, monkeypatch):
+        monkeypatch.setattr(host, "_SHORT", -math.inf)
         self.commits, self.may_commit = 0, threading.Event()
         self.may_commit.set()
         begin = Store.begin
@@ -198,14 +208,14 @@ class Failing:
 
 def test_what_was_committed_is_told_before_what_failed_after_it(tmp_path, monkeypatch):
     async def work(deployed):
-        host, failing = deployed.nodes["clinic-0"].host, Failing(monkeypatch, "begin")
+        hosted, failing = deployed.nodes["clinic-0"].host, Failing(monkeypatch, "begin")
         disk, told = Disk(monkeypatch), []
-        host._on_sent = lambda sent: told.append("sent")
+        hosted._on_sent = lambda sent: told.append("sent")
         disk.may_commit.clear()
         message = Sent("hub", 0, b"message")
-        first = host.call(lambda batch: batch.outgoing.append(message), quick=True)
-        await until(lambda: host.waiting == 1 and not host._jobs)
-        second = host.call(lambda batch: None, quick=True)
+        first = hosted.call(lambda batch: batch.outgoing.append(message), quick=True)
+        await until(lambda: hosted.waiting == 1 and not hosted._jobs)
+        second = hosted.call(lambda batch: None, quick=True)
         first.add_done_callback(lambda done: told.append(("first", done.exception())))
         second.add_done_callback(lambda done: told.append(("second", str(done.exception()))))
         failing.fails = True
@@ -222,23 +232,23 @@ def test_what_a_peer_has_taken_is_noted_by_the_next_commit_that_does_not_fail(
     tmp_path, monkeypatch, where
 ):
     async def work(deployed):
-        host, failing = deployed.nodes["clinic-0"].host, Failing(monkeypatch, where)
-        host._on_sent = lambda sent: None
-        await host.call(
+        hosted, failing = deployed.nodes["clinic-0"].host, Failing(monkeypatch, where)
+        hosted._on_sent = lambda sent: None
+        await hosted.call(
             lambda b: b.store.post(b.connection, [Sent("hub", n, b"message") for n in range(3)])
         )
-        host.acknowledged("hub", 2, b"mark")
+        hosted.acknowledged("hub", 2, b"mark")
         failing.fails = True
         with pytest.raises(StoreError):
-            await host.call(lambda batch: None, quick=True)
+            await hosted.call(lambda batch: None, quick=True)
         failing.fails = False
-        await host.call(lambda batch: None)
-        left, marks = await host.call(
+        await hosted.call(lambda batch: None)
+        left, marks = await hosted.call(
             lambda b: (b.store.outbox(b.connection), b.store.marks(b.connection))
         )
         assert [message.number for message in left] == [2]
         assert marks["hub"] == (2, b"mark")
-        assert not host._acknowledged
+        assert not hosted._acknowledged
 
     running(clinics(), tmp_path, work)
 
@@ -285,3 +295,43 @@ def test_a_decision_waits_through_any_number_of_changes():
 
     assert asyncio.run(ask()) == "decided"
     assert left == [0]
+
+
+def test_commits_are_made_on_the_loop_while_they_are_short(monkeypatch):
+    """After long ones the thread has them for a while, and for longer each time."""
+    monkeypatch.setattr(host, "_SHORT", 0.0005)
+    now = [0.0]
+    pace = CommitPace([host._SHORT / 2, 1.0, 0.0], lambda: now[0])
+    assert pace.is_short
+    for rest in (host._FIRST_REST, 2 * host._FIRST_REST):
+        pace.took(0.05)
+        assert not pace.is_short
+        now[0] += 0.99 * rest
+        assert not pace.is_short
+        now[0] += 0.02 * rest
+        assert pace.is_short
+    for _ in range(1000):
+        pace.took(host._SHORT / 2)
+    assert pace.is_short
+    assert not CommitPace([0.004] * 5).is_short
+
+
+def test_the_view_is_that_of_the_last_commit(tmp_path, monkeypatch):
+    """A decision that a commit holds back is worked out, and seen by nobody."""
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        asked = node.application.ASKED(actions=ACTIONS)
+        await node.decide(asked)
+        disk = Disk(monkeypatch)
+        disk.may_commit.clear()
+        decision = asyncio.ensure_future(node.decide(asked))
+        await until(lambda: node.host.waiting == 1 and not node.host._jobs)
+        made, view = node.host._hosted.party.decisions_made, node.host.view
+        disk.may_commit.set()
+        await decision
+        assert made == 2
+        assert (view.decisions, view.events) == (1, 2)
+        assert (node.host.view.decisions, node.host.view.events) == (2, 3)
+
+    running(clinics(), tmp_path, work)

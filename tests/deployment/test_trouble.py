@@ -291,7 +291,7 @@ def test_a_reward_that_is_told_twice_counts_for_no_later_pull(tmp_path, monkeypa
         node = deployed.nodes["clinic-0"]
         hosted = node.host._hosted
         monkeypatch.setattr(type(hosted.party), "round_to_act", 2)
-        node.host.view = msgspec.structs.replace(node.host.view, round_to_act=1)
+        node.host._view = msgspec.structs.replace(node.host.view, round_to_act=1)
         applied = []
         monkeypatch.setattr(type(hosted.party), "settled_decisions", 1)
         monkeypatch.setattr(hosted, "apply", lambda *event: applied.append(event))

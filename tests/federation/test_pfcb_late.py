@@ -11,11 +11,11 @@ import pytest
 from fedbandits.environments import Procurement
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.events import Decision
+from fedbandits.federation.exchange.broadcast import LateReportError
 from fedbandits.federation.messages import unpack
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.pfcb import SYSTEM
-from fedbandits.systems.pfcb.roles.buyer import LateReportError
 from fedbandits.systems.pfcb.roles.buying import LateOutcomeError
 from fedbandits.testing.replicates import federate, plan_of, simulate
 from fedbandits.testing.restored import MortalParty

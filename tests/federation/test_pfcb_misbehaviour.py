@@ -14,11 +14,12 @@ from fedbandits.environments import Procurement
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Decision
+from fedbandits.federation.exchange.broadcast import LateReportError
 from fedbandits.federation.messages import Codec, pack
 from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb.roles import SyncCall
 from fedbandits.systems.pfcb import SYSTEM
-from fedbandits.systems.pfcb.roles.buyer import LateReportError, Report
+from fedbandits.systems.pfcb.roles.buyer import Report
 from fedbandits.systems.pfcb.roles.buying import BuyerSupply
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.replicates import federate

@@ -21,7 +21,6 @@ from fedbandits.privacy.claims import View
 from fedbandits.systems import registry, secure_claim, secure_sums
 from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.feducb import plan as feducb_claim
-from fedbandits.systems.feducb import roles as feducb_agent
 from fedbandits.systems.sums_audit import played, refused, stated
 from fedbandits.systems.sums_audit.stated import Claimed
 from fedbandits.testing.replicates import plan_of, system_of
@@ -162,7 +161,7 @@ def test_a_plan_that_opens_sums_of_two_is_found_by_three_checks(monkeypatch):
     def two(plan, role="agent"):
         return planned(plan, role)._replace(least_parties=2)
 
-    for module in (feducb_agent, refused, secure_sums):
+    for module in (refused, secure_sums):
         monkeypatch.setattr(module, "totals_plan", two)
     assert "helper 0 opens a sum of 2, of 9 agents at least" in wrong(REFUSED)
     assert "a sum of 3 was opened, of 4 at least" in wrong(TOTALS)

@@ -1,8 +1,7 @@
 """Contents games: the release code of a system on one log, with one record replaced.
 
-Whose record it is, and where it stands, is drawn for every run from the run's number, in both
-worlds alike, and the attacker is told: what goes wrong for one party, model or release alone must
-show too.
+The party and the batch of the record are drawn from the number of the run, in both worlds alike,
+and the attacker is told: a mistake for a single party, model or release must show too.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from fedbandits.random import Key, Purpose, normals, replicate_key, uniforms
 #: Numbers of releases that are made at once; 64 MB.
 _MOST_NUMBERS = 2**23
 _FOREVER = 2**31
-#: Releases that have noise in common are found exactly; attacks look for what has none.
+#: Runs of a late record: noise in common is found exactly, and attacks look for missing noise.
 _LATE_RUNS = 2000
-#: Numbers that are made a side, at most.
+#: Numbers of a side, at most.
 _MOST_MADE = 2**24
 #: Seed of the audit's own draws, told apart from those of experiments by its size.
 AUDIT_SEED = 0xA0D17
@@ -32,14 +31,14 @@ AUDIT_SEED = 0xA0D17
 _TARGETS = 2**31
 #: A hair less than 1, the length of contexts relative to their bound: contexts are float32.
 _INSIDE = 1.0 - 1e-6
-#: Lengths of contexts that are far too long, and short, relative to their bound.
+#: Lengths of far too long, and of short, contexts, relative to their bound.
 BEYOND, _SHORT = 6.0, 0.1
 
 Neighbours = Literal["fixed log", "interactive"]
 
 
 class Look(NamedTuple):
-    """Statistics of some runs, of an attacker that knows the target."""
+    """Statistics that an attacker of a known target makes of some runs."""
 
     values: Floats  # (runs, f): contents
     scores: Floats  # (runs, 1): their likelihood ratios
@@ -49,10 +48,10 @@ class Look(NamedTuple):
 class ReplacedRecord(NamedTuple):
     """A record that is replaced in the releases of a log, and the attacker of these releases."""
 
-    pair: tuple[Floats, Floats]  # (size,) each: what the record adds to its batch in either world
-    attacker: Attacker  # who knows all other records
-    #: The record comes in a drawn batch, not in the first one: it misses some releases, so that
-    #: noise which two of them share shows.
+    pair: tuple[Floats, Floats]  # (size,) each: the record's part of its batch in either world
+    attacker: Attacker  # an attacker that knows all other records
+    #: Whether the record comes in a drawn batch, not in the first: a late record misses some
+    #: releases, so that noise in common to two releases shows.
     late: bool = False
     at_once: int = 1  # how many records are replaced: 1, or k of a person
 
@@ -64,7 +63,7 @@ class ReplacedRecord(NamedTuple):
         """Return how many replaced records are in each release, (runs, n).
 
         Of a late person each batch from the first one on has one more. Else the first batch has
-        them all, which costs most. ``releases`` (runs, n) or (n,) count from 1; for ``batches``
+        all, which costs most. ``releases`` (runs, n) or (n,) count from 1; for ``batches``
         (runs,) see :meth:`batches`.
         """
         since = releases - batches[:, None] + 1
@@ -72,7 +71,7 @@ class ReplacedRecord(NamedTuple):
         return np.minimum(entered, np.maximum(since, 0)) if self.late else entered
 
     def words(self, some: str = "") -> str:
-        """Return in words which record is replaced; ``some`` names those of a person."""
+        """Return the replaced record in words; ``some`` names the records of a person."""
         if some:
             return f", {some}{' one by one from a drawn batch on' if self.late else ''}"
         return ", a record of a drawn batch" if self.late else ""
@@ -93,12 +92,12 @@ def look_of(
 def look_at_sums(
     record: ReplacedRecord, steps: Ints, release: Callable[[Floats, int], Floats]
 ) -> Callable[[int, int, int], Look]:
-    """Return what :attr:`ContentsGame.look` is, of running sums in which a record is replaced.
+    """Return :attr:`ContentsGame.look` for running sums in which a record is replaced.
 
     Parameters
     ----------
     record
-        The record, in a drawn batch if it comes late.
+        The record; a late record is in a drawn batch.
     steps : (n,)
         Numbers of the releases that are attacked, from 1.
     release
@@ -117,14 +116,14 @@ def look_at_sums(
 class ContentsGame(NamedTuple):
     """Release code on one log with one record replaced."""
 
-    looks_at: str  # what the attacker sees, in words
-    size: int  # how many numbers that is a run
-    #: It plays the releases on both logs: ``(world, first, count)`` to what is made of runs
+    looks_at: str  # the attacker's view, in words
+    size: int  # the count of numbers in a run
+    #: Plays the releases on both logs: from ``(world, first, count)`` to the statistics of runs
     #: ``first`` … ``first + count - 1``.
     look: Callable[[int, int, int], Look]
-    made: int = 0  # how many numbers are made for that; ``size`` if not given
-    #: Whether the record comes when some releases have been made: few runs suffice to see which
-    #: have no noise. The price of a record shows in the others.
+    made: int = 0  # the count of numbers that a run computes; ``size`` if not given
+    #: Whether the record comes after some releases: few runs suffice to see releases without noise.
+    #: The price of a record shows in the other games.
     late: bool = False
     neighbours: Neighbours = "fixed log"
     gaussian: bool = True
@@ -139,8 +138,8 @@ class ContentsGame(NamedTuple):
     def play(self, world: int, first: int, count: int) -> Transcripts:
         """Play runs first … first + count - 1 of a world.
 
-        Of more numbers than an attack is learned from only scores are kept, which are made of a few
-        runs at a time: so many do not fit into memory.
+        Beyond the numbers from which an attack learns only scores are kept, and made of a few runs
+        at a time: all numbers would not fit into memory.
         """
         keeps, at_once = self.size <= MOST_LEARNED, max(1, _MOST_NUMBERS // self.size)
         parts = []
@@ -154,7 +153,7 @@ class ContentsGame(NamedTuple):
 def drawn_targets(first: int, count: int, *bounds: int) -> tuple[Ints, ...]:
     """Draw where runs ``first`` … ``first + count - 1`` are attacked: below each bound, (count,).
 
-    The same in both worlds, and independent of whatever a run draws.
+    The targets are the same in both worlds, and independent of all draws of a run.
     """
     key, size = audit_key(0), len(bounds)
     drawn = [
@@ -168,7 +167,7 @@ def opposite_records(
 ) -> tuple[Record, Record]:
     """Return two records within bounds as far apart as any: [x; ρB] ⊥ [x'; ρB], where ρB ≤ L.
 
-    ρ is ``gram_noise``, the deviation of the noise of x xᵀ relative to that of x y.
+    ρ is ``gram_noise``, the deviation of the noise of x xᵀ relative to the noise of x y.
     """
     cosine = -min(1.0, (gram_noise * reward_bound / context_bound) ** 2)
     one, other = np.zeros(dimension), np.zeros(dimension)
@@ -185,8 +184,8 @@ def different_records(
 ) -> tuple[Record, Record]:
     """Return two records within bounds that differ in every number of their packed statistics.
 
-    Those that are furthest apart may differ in a single number, and would never show that there is
-    no noise in another.
+    Records that are furthest apart may differ in a single number, and would never show missing
+    noise in another number.
     """
     length = context_bound * _INSIDE
     one, other = np.zeros(dimension), np.full(dimension, length / np.sqrt(dimension + 1.0))
@@ -199,7 +198,7 @@ def stretched_records(
 ) -> tuple[Record, Record]:
     """Return two records, one far beyond both bounds: a party that does not cut records shows.
 
-    The other has a short context. So it shows too if contexts are scaled by those that came before.
+    The other has a short context: a party that scales contexts by earlier contexts shows too.
     """
     one, other = np.zeros(dimension), np.zeros(dimension)
     one[-1], other[0] = _SHORT * context_bound, BEYOND * context_bound

@@ -1,7 +1,7 @@
-"""Checks of noise: which releases are looked at, and where their noise and its draws come from.
+"""Checks of noise: the checked releases, and the origin of their noise and its draws.
 
 Noise is drawn by the code of the simulation, for releases as configured, or by whole parties with
-the noise of a deployment. Whole parties are given sources that keep what they give.
+the noise of a deployment. Whole parties are given sources that keep all draws.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from fedbandits.systems.party_games import SmallWorld, sent_share
 
 #: Numbers that are checked at once, at most.
 _MOST_NUMBERS = 2**20
-#: Releases that are looked at, at most; of a Toeplitz plan none beyond it, since a release takes
-#: the draws of all before it.
+#: Releases that are checked, at most; of a Toeplitz plan none of later number, since a release
+#: takes the draws of all earlier releases.
 _MOST_RELEASES = 512
-#: Runs of parties that no other run of an audit has.
+#: Number of the first run of parties in checks of noise.
 _FIRST_RUN = 2**20
 
 
@@ -57,14 +57,14 @@ Drawn = Callable[[int], tuple[Floats, Floats]]
 
 
 class StatedNoise(NamedTuple):
-    """Numbers that are released, and the noise that is stated of each."""
+    """Released numbers, and the stated noise of each."""
 
-    who: str  # who releases them, in words
-    party: str  # what one of these is called, such as ``agent``
-    deviations: Floats  # (parties, releases, size): stated, of all that is looked at
+    who: str  # the releasing parties, in words
+    party: str  # the name of a party's kind, such as ``agent``
+    deviations: Floats  # (parties, releases, size): stated deviations of all checked numbers
     number: Callable[[int], str] = plain_number  # the name of a number, from its place in a release
     #: (releases · kinds, releases · kinds): stated covariance of the noise in numbers that share
-    #: draws, in any unit. None if it is not known: then each release has noise of its own.
+    #: draws, in any unit. None if not known: then each release has noise of its own.
     covariance: Floats | None = None
     #: (releases · kinds, draws · kinds): stated weights of the draws, where the Cholesky factor of
     #: the covariance does not have them.
@@ -91,7 +91,7 @@ class StatedNoise(NamedTuple):
         def play(run: int) -> NoisyRun:
             noise, draws = draw(run)
             relative = np.asarray(noise / self.deviations)
-            # What is no number has no noise.
+            # NaN is no number, and has no noise.
             relative = np.where(np.isnan(relative), 0.0, relative)
             return NoisyRun(self._rows(relative), self._rows(draws))
 
@@ -108,10 +108,10 @@ class StatedNoise(NamedTuple):
     ) -> NoisyNumbers:
         """Return the numbers as whole parties release them, with the noise of a deployment.
 
-        ``listen`` makes of a run what is told the messages of every round after it. Parties that
-        are not ``secure`` have simulated noise, by the number of a release: then it shows too if
-        one asks twice for that of the same release. So many releases are ``planned`` of a party, if
-        not all of them are looked at.
+        ``listen`` makes of a run a listener to the messages of every round. Parties that are not
+        ``secure`` have simulated noise, by the number of a release: then two requests for the noise
+        of the same release show too. So many releases are ``planned`` of a party, if not all are
+        checked.
         """
 
         def play(number: int) -> NoisyRun:
@@ -137,12 +137,12 @@ class StatedNoise(NamedTuple):
             fresh = [message for _, message in deliveries[known:]]
             known = len(deliveries)
             for party, release, found in listener(fresh):
-                # What is no number has no noise. NaN stands for what was not released.
+                # NaN is no number, and has no noise; in the result NaN stands for no release.
                 noise[party, release - 1] = np.where(np.isnan(found), 0.0, found)
         return np.asarray(noise / self.deviations)
 
     def _given(self, sources: list[KeptNoise]) -> Floats:
-        """Return draws of parties, (parties, draws, size), with NaN where one asked for none."""
+        """Return draws of parties, (parties, draws, size), NaN where a party asked for none."""
         parties, _, size = self.deviations.shape
         owners = np.arange(parties) if self.sources is None else self.sources
         most = max((len(source.given) for source in sources), default=0)
@@ -231,10 +231,9 @@ def sums_listener(
 ) -> Callable[[PartiesReplicate], Listener]:
     """Return a listener to parties that release running sums as ``statistic``, masked or not.
 
-    The noise is what is released less the ``exact`` sum that a party has by now, (size,), made from
-    the party and its message; ``unit`` is that of the stated deviations. A share that is masked is
-    read in the state of the party. What a party passes on was released by another one, and is left
-    out.
+    The noise is a release less the party's ``exact`` sum by now, (size,), made from the party and
+    its message; ``unit`` is the unit of the stated deviations. A masked share is read in the state
+    of the party. Releases of other parties that a party passes on are left out.
     """
 
     def listen(run: PartiesReplicate) -> Listener:

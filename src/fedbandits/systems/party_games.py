@@ -1,8 +1,8 @@
 """Messages games: whole parties in two neighbouring worlds.
 
-The attacker is given every message that the audited party sends: whether there is one, when, to
-whom, and what is in it. Which party is audited, and which of its records is replaced, is drawn for
-every run, in both worlds alike, and the attacker is told.
+The attacker is given every message of the audited party: its existence, time, receiver and
+contents. The audited party and its replaced record are drawn for every run, in both worlds alike,
+and the attacker is told.
 
 With the same noise in both worlds the same parties show how far a record moves releases. On a fixed
 log each party then has a replaced record of its own.
@@ -30,18 +30,18 @@ from fedbandits.random import replicate_key
 from fedbandits.systems.base import PartiesReplicate, Plan, System
 from fedbandits.systems.games import Look, Neighbours, drawn_targets, look_of
 
-#: Runs of parties are dear: so many suffice to show what they can show.
+#: Runs of parties are dear; more runs would show no more.
 PARTY_RUNS = 100
-#: Where moves and noise are known exactly, attacks are for what is left: which messages there are,
-#: and when. What tells the worlds apart in each of so many runs shows ε ≥ 1.7.
+#: Where moves and noise are known exactly, attacks look at the existence and times of messages. A
+#: difference in each of so many runs shows ε ≥ 1.7.
 EXACT_RUNS = 50
-#: Numbers of a transcript of parties that an attack is learned from.
+#: Numbers of a transcript of parties from which an attack learns.
 _MOST_VALUES = 400
 #: Rounds at which messages are counted, at most.
 _TIMES = 32
 
 
-#: From role, place and what a party brings to what it brings in its place.
+#: From role, place and supplies of a party to other supplies.
 Bring = Callable[[str, int, Any], Any]
 
 
@@ -63,9 +63,9 @@ class SmallWorld(NamedTuple):
     ) -> PartiesReplicate:
         """Make the parties of one run; the number of the run names all simulated draws.
 
-        If ``secure``, every party that brings noise brings :class:`.SecureNoise`, as in a
-        deployment. No seed repeats such a run. ``bring`` may change what each party brings. With a
-        ``route`` (see :class:`.MemoryNetwork`) whatever a party refuses is counted.
+        If ``secure``, every party with noise brings :class:`.SecureNoise`, as in a deployment. No
+        seed repeats such a run. ``bring`` may change the supplies of each party. With a ``route``
+        (see :class:`.MemoryNetwork`) refusals of parties are counted.
         """
         system, plan, environment = self
         world = environment.stage(replicate_key(0, run)).world
@@ -86,9 +86,9 @@ class SmallWorld(NamedTuple):
 class Released(NamedTuple):
     """A release of an audited party."""
 
-    number: int  # which of its releases it is, from 1
-    #: (size,): what is released, in deviations of one draw's noise, so that the noise in different
-    #: numbers is independent.
+    number: int  # the number of the release, from 1
+    #: (size,): the released numbers, in deviations of a draw's noise, so that the noise in
+    #: different numbers is independent.
     values: Floats
 
 
@@ -102,26 +102,26 @@ def sent_share(sending: Any, message: Increment) -> Ints:
     return share
 
 
-#: One replaced record of each audited party: the place of the party, and further numbers that say
-#: which of its records is replaced.
+#: One replaced record of each audited party: the place of the party, and further numbers that name
+#: the record.
 Targets = Sequence[tuple[int, ...]]
 
 
 class AuditedRun:
     """The parties of one run, at the audit's disposal; some of them have a replaced record each.
 
-    A system says in a subclass what parties do in a round, and what is a release.
+    A subclass plays the rounds of its system, and finds releases in messages.
 
     Parameters
     ----------
     run
         The parties and their network.
     places
-        Which of ``run.players`` have a replaced record. Attacks look at the first one.
+        The places of parties with a replaced record, in ``run.players``. Attacks look at the first.
     attacker
-        Makes, of the numbers of releases, who looks at them and knows all other records. Then
-        :meth:`note` is to be told of each release. Without it attacks are learned from contents as
-        they are.
+        From the numbers of releases to an attacker of these that knows all other records. Then
+        :meth:`note` is to be told of each release. Without such an attacker, attacks are learned
+        from contents as they are.
     """
 
     def __init__(
@@ -136,22 +136,22 @@ class AuditedRun:
         self.target: Any = run.players[self.places[self.audited]]
         self._attacker = attacker
         self._noted: list[tuple[Floats, float]] = []
-        self._newest = 0  # the number of the last secure sum that was looked at
+        self._newest = 0  # the number of the newest secure sum in the audit
 
     def play_round(self, world: int, round_: int) -> None:
         """Let all parties play one round of a world, until the network has settled."""
         raise NotImplementedError
 
     def released(self, message: Any) -> Released | None:
-        """Return the release in a message of an audited party; None if it is none of its own.
+        """Return the release in a message of an audited party; None if there is no own release.
 
-        A game with a ``covariance`` asks for it, at the end of the round of the message. Where a
+        A game with a ``covariance`` asks at the end of the round of the message. Where a
         message is masked, the release is read in the state of the party.
         """
         raise NotImplementedError
 
     def new_total(self) -> Floats | None:
-        """Return a secure sum that the attacked party was told since the last call, (size,).
+        """Return the secure sum that the attacked party has got since the last call, (size,).
 
         The sum is in the units of records.
         """
@@ -169,7 +169,7 @@ class AuditedRun:
         return np.asarray(constants.step * whole.astype(np.float64))
 
     def known_in_total(self, exact: Callable[[Any], Floats]) -> Floats:
-        """Return what an attacker knows of the other parties in a secure sum, (size,).
+        """Return an attacker's knowledge of the other parties in a secure sum, (size,).
 
         The attacker knows the noise of all parties but as many as the claim takes for honest, and
         the ``exact`` sums of the honest ones.
@@ -191,9 +191,9 @@ class AuditedRun:
         return self._attacker is not None
 
     def note(self, values: Floats, entered: float) -> None:
-        """Note a release, less what all other records add to it, ``values`` (size,).
+        """Note a release less all other records, ``values`` (size,).
 
-        ``entered`` is how many replaced records are in it.
+        ``entered`` is the number of replaced records in the release.
         """
         self._noted.append((values, float(entered)))
 
@@ -215,22 +215,22 @@ class MessagesGame(NamedTuple):
     """Whole parties in two worlds."""
 
     neighbours: Neighbours  # whether all other records stay as they are, or may react
-    looks_at: str  # what the attacker sees, in words
+    looks_at: str  # the attacker's view, in words
     small: SmallWorld
-    #: Numbers below the bounds are drawn for every run: the party whose record is replaced, and
-    #: which of its records.
+    #: Numbers below the bounds are drawn for every run: the party with the replaced record, and the
+    #: record.
     bounds: tuple[int, ...]
     #: From a run's parties, its number, and the replaced records: one, or one of every party.
     make: Callable[[PartiesReplicate, int, Targets], AuditedRun]
-    #: Whether contents are priced as Gaussian, and who looks at them knows all other records.
+    #: Whether contents are priced as Gaussian, and the attacker knows all other records.
     gaussian: bool = False
     secure: bool = False  # whether parties have the noise of a deployment
-    #: (n, n): covariance of the noise in the audited party's releases 1 … n of one number, in that
-    #: of one draw. With it :mod:`fedbandits.privacy.sensitivity_check` measures how far the record
-    #: moves them. None if noise differs from run to run, or data decide which releases there are.
+    #: (n, n): covariance of the noise in a number of the audited party's releases 1 … n, in units
+    #: of a draw's variance. :mod:`fedbandits.privacy.sensitivity_check` measures by this how far
+    #: the record moves releases. None if noise differs from run to run, or data decide on releases.
     covariance: Floats | None = None
     sees: Sees = "messages"
-    #: Whether it is attacked. If not, only the move of the record is measured, with the same noise.
+    #: Whether the game is attacked. If not, only the move of the record is measured.
     attacked: bool = True
     beyond: bool = False  # whether a record is beyond its bounds
 
@@ -252,7 +252,7 @@ class MessagesGame(NamedTuple):
     def _targets(self, run: int) -> Targets:
         """Return a record of every party: the earliest in the first run, in all others drawn ones.
 
-        A record that comes early is in most releases, so it costs most.
+        An early record is in most releases, so its price is highest.
         """
         parties, which = self.bounds[0], self.bounds[1:]
         if run == 0:
@@ -283,7 +283,7 @@ class MessagesGame(NamedTuple):
     def paired(self) -> PairedRuns | None:
         """Return the same parties with the same noise in both worlds.
 
-        None if that is never the same twice, or if it is not known what noise releases have.
+        None if the noise is never the same twice, or the noise of releases is not known.
         """
         if self.covariance is None or self.secure:
             return None
@@ -318,8 +318,8 @@ def _drawn(run: int, bounds: tuple[int, ...]) -> tuple[int, ...]:
 def moves(within: MessagesGame, beyond: MessagesGame) -> list[Game]:
     """Return games that measure how far a record moves all releases, and are not attacked.
 
-    The record of one is ``within`` its bounds; the record of the other is far ``beyond`` them, and
-    must be cut down or refused.
+    The record of the first is ``within`` its bounds; the record of the second is far ``beyond``,
+    and must be cut down or refused.
     """
     return [beyond._replace(attacked=False, beyond=True), within._replace(attacked=False)]
 
@@ -333,9 +333,9 @@ def paired_games(games: Iterable[Game]) -> list[PairedRuns]:
 def attacked_games(games: Iterable[Game]) -> list[Game]:
     """Return the games to attack: games of which exact measures do not show everything.
 
-    On a fixed log pairs of runs show how far a record moves releases, and draws what noise they
-    have. What is left is which messages there are, and when: the game with the noise of a
-    deployment shows it too, and stands for all others of its kind.
+    On a fixed log pairs of runs show how far a record moves releases, and draws show their noise.
+    The existence and times of messages are left: the game with the noise of a deployment shows
+    these too, and stands for all others of its kind.
     """
     games = list(games)
     whole = [game for game in games if isinstance(game, MessagesGame)]
@@ -398,7 +398,7 @@ class Seen:
         self._envelopes: list[tuple[Any, ...]] = []
 
     def take(self, round_: int, messages: Iterable[Message]) -> None:
-        """Look at the messages of a round. Contents that the party passes on are left out."""
+        """Take the messages of a round, without contents of other parties."""
         for message in messages:
             if message.sender != self._audited:
                 continue
@@ -411,20 +411,20 @@ class Seen:
                     if own:
                         self._contents.setdefault(value, _as_numbers(message, value))
                 elif isinstance(message, Increment) and "salt" in field:
-                    # It follows from contents. As part of a pattern it would make each run differ.
+                    # A salt follows from contents; as part of a pattern all runs would differ.
                     self._contents.setdefault(value, np.array([float(value)]))
                 else:
                     envelope.append(self._relative(value))
             self._envelopes.append(tuple(envelope))
 
     def _relative(self, value: Any) -> Any:
-        """Return a name relative to the audited party, whose own number was drawn."""
+        """Return a name relative to the audited party, which was drawn."""
         if value == self._audited:
             return "itself"
         return value.rstrip("0123456789") if isinstance(value, str) else value
 
     def sent_by(self, rounds: Ints) -> Floats:
-        """Count the messages by the end of each round: timing that can be learned from.
+        """Count the messages by the end of each round, so that attacks can learn from times.
 
         Where no two runs have the same messages at the same times, patterns tell nothing.
         """

@@ -1,25 +1,30 @@
 """Roles and secrets of systems that release to secure sums.
 
 Every helper makes a secret of its own, and hands each agent one that is derived of it. So a pair
-of agent and helper shares what no third party knows. The states of both go on from it, and their
-stores forget it, as keys are erased once they were used: see :mod:`.totals.keys`.
+of agent and helper shares a secret that no third party knows. The states of both go on from the
+secret, and their stores forget it, as keys are erased once they were used: see :mod:`.totals.keys`.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from fedbandits.crypto.chains import draw
 from fedbandits.crypto.keystream import derive_key
-from fedbandits.federation.roles import Role
-from fedbandits.federation.seats import AGENT, CONTROLLER, HELPER
+from fedbandits.federation.exchange.outlet import ClearOutlet, Mechanism, Outlet, SecureOutlet
+from fedbandits.federation.party import Party
+from fedbandits.federation.roles import MessageTable, Role, Roles
+from fedbandits.federation.seats import AGENT, CONTROLLER, HELPER, Seat
 from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.helper import Helper
+from fedbandits.federation.totals.messages import TABLE
 from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets, TotalsPlan
+from fedbandits.federation.totals.sender import Sending, first_sending
 from fedbandits.systems.aggregation import SecureTotals
 from fedbandits.systems.application import Resources, SharedSecret
 
-#: Under which name an agent keeps the secret that its salts are made by.
+#: Name of the secret by which an agent makes its salts.
 _OWN = "salts"
 
 
@@ -54,9 +59,49 @@ class SumsPlan(Protocol):
     def agent_names(self) -> tuple[str, ...]:
         """The names of all agents, in order."""
 
+    @property
+    def most_sums(self) -> int:
+        """Largest number of sums in a run."""
+
+
+def summed_roles(
+    plan: SumsPlan, make_agent: Callable[[Seat, Any], Party[Any]],
+    make_controller: Callable[[Seat], Party[Any]], table: MessageTable,
+) -> Roles:  # fmt: skip
+    """Return agents, and the parties that add up releases: a controller, with helpers or alone.
+
+    ``make_controller`` and ``table`` are of releases that are seen.
+    """
+    names = plan.agent_names
+    if plan.secure is not None:
+        # A share for a sum that is over is made for the shares after it, and is in no sum.
+        roles: tuple[Role, ...] = (Role(AGENT, names, make_agent, True), *totals_roles(plan))
+        table = TABLE
+    else:
+        # An agent that gave up first would ask anew for a sum that is about to come.
+        controller = Role(CONTROLLER, (CONTROLLER,), lambda seat, _: make_controller(seat))
+        roles = Role(AGENT, names, make_agent, True, 2.0), controller
+    # Each agent numbers its own releases; a sum says which are in it.
+    return Roles(roles, table, outcomes_may_be_late=True, rounds_are_shared=False)
+
+
+def outlet_of(
+    seat: Seat, plan: SumsPlan, mechanism: Mechanism, secrets: AgentSecrets | None,
+    upload: type[Any], takes_out: bool = True,
+) -> tuple[Outlet, Sending | None]:  # fmt: skip
+    """Return the outlet of an agent, and the first state of its messages with secure sums.
+
+    See :class:`.outlet.ClearOutlet` and :class:`.outlet.SecureOutlet`.
+    """
+    if plan.secure is None:
+        return ClearOutlet(seat, mechanism, upload, plan.most_sums), None
+    totals = totals_plan(plan)
+    outlet = SecureOutlet(seat, mechanism, totals, secrets, takes_out)
+    return outlet, first_sending(seat, totals, secrets)
+
 
 def totals_plan(plan: SumsPlan, role: str = AGENT) -> TotalsPlan:
-    """Return what the parties to secure sums go by; ``role`` is that of agents."""
+    """Return the plan of the parties to secure sums; ``role`` is that of agents."""
     constants, secure = plan.constants, _secure(plan)
     return TotalsPlan(
         agents=constants.agents, helpers=secure.helpers, size=constants.release_size,
@@ -97,7 +142,7 @@ def shared_masks(plan: SumsPlan, role: str = AGENT) -> tuple[SharedSecret, ...]:
 
 
 def agent_secrets(plan: SumsPlan, resources: Resources) -> AgentSecrets | None:
-    """Make what an agent masks its releases by; None where they are seen."""
+    """Make the secrets that mask an agent's releases; None where releases are seen."""
     if plan.secure is None:
         return None
     given = tuple(resources.shared(secret.name, in_state=True) for secret in shared_masks(plan))
@@ -105,7 +150,7 @@ def agent_secrets(plan: SumsPlan, resources: Resources) -> AgentSecrets | None:
 
 
 def helper_secrets(plan: SumsPlan, place: int, resources: Resources) -> HelperSecrets:
-    """Make what a helper shares with agents, of its one secret."""
+    """Make the secrets that a helper shares with agents, of its one secret."""
     secret = shared_masks(plan)[place]
     made = resources.secret(secret.name, in_state=True)
     gifts = _gifts(plan, secret, made) if made else HelperSecrets((b"",) * len(plan.agent_names))

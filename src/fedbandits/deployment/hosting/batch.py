@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.delivery.exchange import Standing, standing_of
@@ -38,12 +36,13 @@ from fedbandits.federation.links import Receipt
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
 from fedbandits.federation.state import Handled
-from fedbandits.privacy.ledger.tables import CHARGES
 
 #: A state is saved when the journal since the last one is as long as this, and twice that one.
 _LEAST_JOURNAL = 1 << 20
 #: A journal is not longer than so many events: a restart carries them all out again.
 _MOST_EVENTS = 4_096
+#: Events that are no exchange with peers.
+_ALONE = frozenset({Kind.DECIDE, Kind.OBSERVE})
 #: Events in which nothing is ever released, so that nothing needs to be taken back.
 _NEVER_RELEASE = frozenset({Kind.DECIDE, Kind.OBSERVE, Kind.START, Kind.PULL})
 
@@ -66,6 +65,7 @@ class Batch:
         self._asked: dict[int, Opened] = {}
         self._answered: list[int] = []
         self._saves = self._restored = False
+        self._exchanges = False
         self._erased = 0 if hosted is None else hosted.party.erased
         self._leaves: Left | None = None
         #: Messages to send.
@@ -74,8 +74,8 @@ class Batch:
         self.received: dict[str, int] = {}
         #: For members whose link has moved, where the exchange with them stands.
         self.counts: dict[str, Standing] = {}
-        self.outcomes: Counter[str] = Counter()
-        self.refusals: Counter[str] = Counter()
+        self.outcomes: dict[str, int] = {}
+        self.refusals: dict[str, int] = {}
         self.last_refusal = ""
         #: Whether what was committed must be on the disk before anything is sent.
         self.must_be_on_disk = False
@@ -87,6 +87,11 @@ class Batch:
         self.bytes_since = (0, 0)
         #: For every peer the messages that it has taken, as was written.
         self.acknowledged: Mapping[str, tuple[int, bytes]] = {}
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether anything happened beside decisions and rewards."""
+        return self._exchanges or self._restored or bool(self.outgoing or self.outcomes)
 
     def begin(self, resources: StoredResources) -> list[Sent]:
         """Make the party, or restore it; returns the messages that are still to be sent.
@@ -174,12 +179,12 @@ class Batch:
         return handled
 
     def _charges(self) -> int:
-        """Count all releases that were ever charged for."""
-        count = sa.select(sa.func.count()).select_from(CHARGES)
-        return int(self.connection.execute(count).scalar_one())
+        """Count all releases that the party was ever charged for."""
+        return self.store.ledger.spent(self.connection, self.seat.member).charges
 
     def _note(self, hosted: HostedParty, kind: Kind, content: Any) -> None:
         self.event += 1
+        self._exchanges = self._exchanges or kind not in _ALONE
         hosted.events = self.event
         self._entries.append(Entry(self.event, int(kind), hosted.encode(content)))
 
@@ -208,9 +213,10 @@ class Batch:
         self._headers.append(Header(time.time(), "sent", peer, kind, number, len(body), "sent"))
 
     def _seen(self, receipt: Receipt, now: float, content: Received) -> None:
-        self.outcomes[receipt.outcome] += 1
+        self.outcomes[receipt.outcome] = self.outcomes.get(receipt.outcome, 0) + 1
         if receipt.why is not None and receipt.outcome == "refused":
-            self.refusals[type(receipt.why).__name__] += 1
+            name = type(receipt.why).__name__
+            self.refusals[name] = self.refusals.get(name, 0) + 1
             self.last_refusal = f"{type(receipt.why).__name__}: {receipt.why}"
         message = receipt.message
         sender = content.sender if message is None else message.sender
@@ -289,18 +295,18 @@ class Batch:
         """
         store, connection, hosted = self.store, self.connection, self.hosted
         self.acknowledged = acknowledged
-        store.acknowledged(connection, {peer: up_to for peer, (up_to, _) in acknowledged.items()})
-        store.keep_marks(connection, acknowledged)
+        if acknowledged:
+            received = {peer: up_to for peer, (up_to, _) in acknowledged.items()}
+            store.acknowledged(connection, received)
+            store.keep_marks(connection, acknowledged)
         store.note(connection, self._entries)
         store.post(connection, self.outgoing)
         store.head(connection, self._headers)
-        waits = self.seat.federation.reward_default is not None
-        still_open = (d for d in self._asked.values() if d.number not in self._answered)
-        store.asked(connection, [d for d in still_open if waits or d.request], time.time())
-        store.answered(connection, self._answered)
+        self._write_asked()
         if hosted is None:
             return
-        self.count(hosted)
+        if self.exchanges:
+            self.count(hosted)
         if self.outgoing:
             self._leaves = self._all_left(hosted)
         journal, state = bytes_since
@@ -313,6 +319,14 @@ class Batch:
             store.keep_state(connection, self.event, body, self.seat.keep_journal)
             journal, state, hosted.since = 0, len(body), 0
         self.bytes_since = journal, state
+
+    def _write_asked(self) -> None:
+        """Note when decisions were asked for, if somebody may ask for that; forget the answered."""
+        waits = self.seat.federation.reward_default is not None
+        still_open = (d for d in self._asked.values() if d.number not in self._answered)
+        asked = [d for d in still_open if waits or d.request]
+        self.store.asked(self.connection, asked, time.time())
+        self.store.answered(self.connection, self._answered)
 
     def let_leave(self) -> None:
         """Write down, outside of the store, what leaves now; all of it must be committed."""

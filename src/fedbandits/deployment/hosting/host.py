@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import logging
 import math
+import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -48,6 +49,12 @@ _LONGEST_WORK = 0.005
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 #: Under which name the number of commits that failed is kept.
 _FAILURES = "failures"
+#: Seconds of a commit up to which the event loop makes commits itself: a hand-over takes as long.
+_SHORT = 0.0005
+#: Commits that are timed before a party begins.
+_TIMED = 5
+#: Seconds without commits on the loop after they were long, at first and at most.
+_FIRST_REST, _LONGEST_REST = 1.0, 60.0
 
 
 #: Outcome of a job: an answer, or an error.
@@ -84,17 +91,21 @@ class Job(NamedTuple):
             self.future.set_exception(error)
 
 
-class Begun(NamedTuple):
-    """A transaction that has begun, to be ended by closing it, and its connection."""
+#: A transaction of a store, committed when it is left.
+Transaction = contextlib.AbstractContextManager[Connection]
 
-    transaction: contextlib.ExitStack
+
+class Begun(NamedTuple):
+    """A transaction that has begun, and its connection."""
+
+    transaction: Transaction
     connection: Connection
 
 
 def begin(store: Store, waits: bool = True) -> Begun:
     """Begin a transaction; see :meth:`.store.Store.begin`."""
-    transaction = contextlib.ExitStack()
-    return Begun(transaction, transaction.enter_context(store.begin(waits)))
+    transaction = store.begin(waits)
+    return Begun(transaction, transaction.__enter__())
 
 
 def begin_at_once(store: Store) -> Begun | None:
@@ -113,8 +124,34 @@ class Done(NamedTuple):
 
     batch: Batch
     outcomes: list[Outcome]
-    transaction: contextlib.ExitStack
+    transaction: Transaction
     again: Sequence[Sent] = ()
+
+
+class CommitPace:
+    """Tells whether commits are short enough for the event loop, by the time that they take.
+
+    ``seconds`` are the times of some commits while nothing else is done. Commits on the loop are
+    timed, too. After long ones the thread has the commits for a while.
+    """
+
+    def __init__(
+        self, seconds: Sequence[float], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._mean, self._clock = statistics.median(seconds), clock
+        self._again, self._rest = -math.inf, _FIRST_REST
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the next commit may be made on the event loop."""
+        return self._mean <= _SHORT and self._clock() >= self._again
+
+    def took(self, seconds: float) -> None:
+        """Note the time of a commit on the loop."""
+        self._mean += (seconds - self._mean) / 16
+        if self._mean > 2 * _SHORT:
+            self._again, self._mean = self._clock() + self._rest, _SHORT / 2
+            self._rest = min(2.0 * self._rest, _LONGEST_REST)
 
 
 class Host:
@@ -146,13 +183,14 @@ class Host:
         #: Why the newest commit failed, until the party was made anew; what tries that again.
         self._broken: BaseException | None = None
         self._again: asyncio.TimerHandle | None = None
-        self._pause = _FIRST_PAUSE
+        self._pause, self._pace = _FIRST_PAUSE, CommitPace([math.inf])
         #: Bytes in the journal since the newest saved state, and bytes of that.
         self._bytes_since = (0, 0)
         self._batch: Batch | None = None
         self.resources = StoredResources(store, seat.member, seat.own, self._connection)
-        #: What can be seen of the party, as of the last commit.
-        self.view = View(last_counted=seat.federation.plan.schedule.last_counted)
+        self._view = View(last_counted=seat.federation.plan.schedule.last_counted)
+        #: The last commit, if the view is older: it was of decisions and rewards alone.
+        self._unseen: Batch | None = None
         #: How many jobs have not been answered.
         self.waiting = 0
         #: Called on the event loop after every commit.
@@ -166,9 +204,28 @@ class Host:
         #: Why the store cannot be written just now; empty while it can.
         self.problem = ""
 
+    @property
+    def view(self) -> View:
+        """What can be seen of the party, as of the last commit."""
+        self._see()
+        return self._view
+
+    def _see(self) -> None:
+        """Look at the last commit now: a commit on the thread may take its time."""
+        if self._unseen is not None:
+            self._view, self._unseen = self._view.after(self._unseen), None
+
+    @property
+    def has_exchanged(self) -> bool:
+        """Whether the last commit was of more than decisions and rewards."""
+        return self._unseen is None
+
     async def open(self) -> None:
         """Begin to work on the store; there is no party yet."""
         self._loop = asyncio.get_running_loop()
+        if self.store.is_file:
+            times = self._loop.run_in_executor(self._thread, self.store.commit_times, _TIMED)
+            self._pace = CommitPace(await times)
 
     async def begin(self) -> list[Sent]:
         """Make the party, or go on from the store; returns what is still to be sent.
@@ -262,11 +319,14 @@ class Host:
         if not jobs:
             return
         try:
-            begun = begin_at_once(self.store) if self._is_quick(jobs) else None
+            quick = self._is_quick(jobs)
+            if not (quick and (self._is_chatty or self._pace.is_short)):
+                self._see()
+            begun = begin_at_once(self.store) if quick else None
             done = begun and self._carry_out(begun, jobs, _LONGEST_WORK)
-            if done and self._is_chatty and not done.batch.must_be_on_disk:
-                asyncio.get_running_loop().call_soon(self._tell, jobs, self._commit(done))
-                return  # the system writes it when it likes
+            if done and self._waits_for_no_disk(done.batch):
+                asyncio.get_running_loop().call_soon(self._tell, jobs, self._timed(done))
+                return
         except Exception as failed:
             self._fail(jobs, failed)
             return
@@ -274,6 +334,18 @@ class Host:
             self._on_thread(lambda: self._commit(self._carry_out(begin(self.store), jobs)), jobs)
         else:
             self._on_thread(lambda: self._commit(done), jobs)
+
+    def _waits_for_no_disk(self, batch: Batch) -> bool:
+        """Tell whether the event loop may commit: the system writes at leisure, or at once."""
+        return not batch.must_be_on_disk if self._is_chatty else self._pace.is_short
+
+    def _timed(self, done: Done) -> Done:
+        """Commit on the event loop, and note the time of the commit."""
+        began = time.monotonic()
+        self._commit(done)
+        if not self._is_chatty:
+            self._pace.took(time.monotonic() - began)
+        return done
 
     def _is_quick(self, jobs: list[Job]) -> bool:
         """Tell whether the event loop may do some jobs itself."""
@@ -320,17 +392,19 @@ class Host:
     def _in_transaction(
         self, begun: Begun, hosted: HostedParty | None, work: Callable[[Batch], list[Outcome]]
     ) -> Done:
-        with begun.transaction as transaction:
-            self._batch = batch = Batch(self.store, begun.connection, hosted, self.seat)
-            try:
-                outcomes = work(batch)
-            finally:
-                self._batch = None
-            return Done(batch, outcomes, transaction.pop_all())
+        self._batch = batch = Batch(self.store, begun.connection, hosted, self.seat)
+        try:
+            outcomes = work(batch)
+        except BaseException as error:
+            begun.transaction.__exit__(type(error), error, error.__traceback__)
+            raise
+        finally:
+            self._batch = None
+        return Done(batch, outcomes, begun.transaction)
 
     def _commit(self, done: Done) -> Done:
         """Wait until what was done is on the disk, and keys that it has erased are not."""
-        done.transaction.close()
+        done.transaction.__exit__(None, None, None)
         if done.batch.erases:
             self.store.take_log_in()
         if done.batch.must_be_on_disk:
@@ -372,7 +446,10 @@ class Host:
         self._broken, self._hosted, self.problem = None, batch.hosted, ""
         if jobs:
             self._bytes_since, self._pause = batch.bytes_since, _FIRST_PAUSE
-        self.view = self.view.after(batch)
+        if batch.exchanges:
+            self._view, self._unseen = self.view.after(batch), None
+        else:
+            self._unseen = batch
         for peer, up_to in batch.acknowledged.items():
             if self._acknowledged[peer] == up_to:  # none has come since
                 del self._acknowledged[peer]

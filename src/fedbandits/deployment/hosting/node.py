@@ -323,7 +323,8 @@ class Node:
         future.add_done_callback(look)
 
     def _wake(self) -> None:
-        self._notices.look(self.host.view.report)
+        if self.host.has_exchanged:
+            self._notices.look(self.host.view.report)
         if self._change is not None:
             self._change.set()
             self._change = None

@@ -28,7 +28,7 @@ def _spent(store: Store, connection: Connection, seat: HostedSeat) -> float:
     """Return μ of all that the party was charged for; 0 where nothing is charged."""
     if seat.budget is None:
         return 0.0
-    return store.ledger.statement(connection, seat.member).spent_mu
+    return store.ledger.spent(connection, seat.member).mu
 
 
 def all_left(

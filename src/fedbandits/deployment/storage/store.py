@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -31,6 +32,8 @@ from fedbandits.privacy.ledger.files import path_of
 MOST_HEADERS = 10_000
 #: Noted of a connection that overwrites what it deletes.
 _OVERWRITES = "fedbandits_overwrites"
+#: Under which name the last commit is kept that was made for its time alone.
+_TIMED = "timed"
 _FULL = ("full", "no space", "disk i/o error", "could not extend")
 
 
@@ -166,6 +169,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
                     synchronous=synchronous,
                     busy_timeout=busy_timeout,
                     moved=moved,
+                    one_writer=True,
                 )
             )
             lock.hold(ledger.engine)
@@ -187,22 +191,32 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self.ledger.close()
         self._lock.close()
 
-    @contextlib.contextmanager
-    def begin(self, waits: bool = True) -> Iterator[Connection]:
-        """Begin a write transaction; see :meth:`.book.Ledger.begin`.
+    def begin(self, waits: bool = True) -> Transaction:
+        """Make a write transaction, which begins when it is entered.
 
-        Raises StoreFullError if the disk is full. Nothing was written then.
+        See :meth:`.book.Ledger.begin`. Raises StoreFullError if the disk is full. Nothing was
+        written then.
         """
-        try:
-            with self.ledger.begin(waits) as connection:
-                if self._log is not None and _OVERWRITES not in connection.info:
-                    connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
-                    connection.info[_OVERWRITES] = True  # what is deleted is overwritten, too
-                if self._log is None:  # a server may have ended the session that holds the lock
-                    self._lock.require(connection)
-                yield connection
-        except LedgerError as error:
-            raise _named(error) from error
+        return Transaction(self, waits)
+
+    def _begun(self, connection: Connection) -> Connection:
+        """Prepare a connection whose transaction has begun."""
+        if self._log is None:  # a server may have ended the session that holds the lock
+            self._lock.require(connection)
+        elif _OVERWRITES not in connection.info:  # deleted contents are overwritten, too
+            connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
+            connection.info[_OVERWRITES] = True
+        return connection
+
+    def commit_times(self, count: int) -> list[float]:
+        """Commit some small transactions, and return the seconds of each."""
+        times = []
+        for number in range(count):
+            began = time.monotonic()
+            with self.begin() as connection:
+                self.set_number(connection, _TIMED, number)
+            times.append(time.monotonic() - began)
+        return times
 
     def take_log_in(self) -> None:
         """Write a file's log over the file, and begin it anew: both may have what was deleted.
@@ -377,6 +391,32 @@ class Store(contextlib.AbstractContextManager["Store"]):
         """Write rows with all columns of a table, in their order."""
         if rows:
             self._inserts[table.name].insert(connection, rows)
+
+
+class Transaction(contextlib.AbstractContextManager[Connection]):
+    """A write transaction of a store: committed at its end, rolled back after an error."""
+
+    def __init__(self, store: Store, waits: bool) -> None:
+        self._store, self._inner = store, store.ledger.begin(waits)
+
+    def __enter__(self) -> Connection:
+        try:
+            connection = self._inner.__enter__()
+        except LedgerError as error:
+            raise _named(error) from error
+        try:
+            return self._store._begun(connection)
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        try:
+            self._inner.__exit__(kind, error, trace)
+        except LedgerError as failed:
+            raise _named(failed) from failed
+        if isinstance(error, LedgerError):
+            raise _named(error) from error
 
 
 def _named(error: LedgerError) -> Exception:

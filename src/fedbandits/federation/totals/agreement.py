@@ -138,8 +138,8 @@ def agree(agreed: tuple[Taken, ...], stated: Sequence[Taken], colluding: int) ->
 def compare(own: Sequence[Taken], agreed: Sequence[Taken], disputed: Sequence[int]) -> Taken | None:
     """Return the newest of an agent's totals about which helpers report; None if there is none.
 
-    The result has the digest that most others have; an empty digest if more members than may lie
-    dispute the total.
+    The result has the digest of most members; an empty digest if more than ``colluding`` members
+    have another version of the total.
     """
     reported = {number: b"" for number in disputed if number}
     reported.update(agreed)

@@ -70,7 +70,7 @@ class HelperState(PartyState, frozen=True, kw_only=True):
     agreed
         Recent totals, as most members have stated them.
     disputed
-        The newest total of which more members had different versions than may lie; 0 for none.
+        The newest total of which more than ``colluding`` members had another version; 0 for none.
     told
         The disputed total of the last answer.
     keys
@@ -133,8 +133,8 @@ class Helper(Party[HelperState]):
     def report(self) -> dict[str, Any]:
         """Report the answered sums, and the number of agents in the last sum.
 
-        ``disputed_total`` is the newest total of which more agents had different versions than may
-        lie.
+        ``disputed_total`` is the newest total of which more than ``colluding`` agents had another
+        version.
         """
         state = self._state
         members = np.count_nonzero(state.newest == state.answered) if state.answered else 0

@@ -103,7 +103,7 @@ class Checked(Message, frozen=True, kw_only=True, tag="totals.checked"):
     differing
         The agents among these whose total differs from that of most others.
     refused
-        Whether the helper would open nothing: more members have other totals than may lie.
+        Whether the helper would open nothing: more than ``colluding`` members have other totals.
     """
 
     release: int
@@ -129,8 +129,8 @@ class Opened(Message, frozen=True, kw_only=True, tag="totals.opened"):
     digest
         Digest of all sums that this helper has opened, up to the k-th.
     disputed
-        The number of the newest total of which more agents had different versions than may lie,
-        among the checks of this helper; 0 if there is none.
+        The number of the newest total of which more than ``colluding`` agents had another version,
+        in the checks of this helper; 0 for none.
     public
         The public key that the helper has drawn for this sum, 32 bytes; zeros for none.
     confirmations

@@ -29,7 +29,7 @@ def of_controller(
     agents whose message for the last sum it would not open: helper or agent is at fault, or was
     restored from an old store. ``differing`` names agents with another total than most: this
     controller sent different totals, or the agent lies. ``refused_by`` are helpers that would open
-    nothing, as more members had other totals than may lie. ``retired_agents`` send nothing more.
+    nothing: too many members had other totals. ``retired_agents`` send nothing more.
     ``helpers_asked`` is the number of requests to helpers about the sum that is under way, 0 if
     none is.
     """
@@ -70,10 +70,10 @@ def of_agent(sending: Sending, unused: int, controller: str) -> dict[str, Any]:
     ``unused`` totals gave no estimate, or came after a false total. ``missed_sums`` is the number
     of sums with members whose totals did not arrive. ``other_total`` is the newest total of which
     this agent received another version than most others; ``disputed_total`` is the newest of its
-    totals of which more agents received different versions than may lie. ``acts_on_totals`` is
+    totals of which more than ``colluding`` agents received another version. ``acts_on_totals`` is
     false until others confirm a later total. Numbers are 0 where there is none.
-    ``told_otherwise_by`` names the ``controller`` after either; a dispute rests on the word of one
-    helper, too.
+    ``told_otherwise_by`` names the ``controller`` after an ``other_total`` or a ``disputed_total``,
+    though a dispute rests on the word of one helper.
     """
     return {
         "sums": sending.newest,

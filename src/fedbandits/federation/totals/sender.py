@@ -71,11 +71,10 @@ class Sending(msgspec.Struct, frozen=True):
         confirm
         that total or a later total; 0 if there is none. The agent acts on no total meanwhile.
     other_total
-        The newest total, ever, of which most others received another version; 0 if there is none.
+        The newest total, ever, of which most others received another version; 0 for none.
     disputed_total
-        The newest of the agent's totals of which more agents had different versions than may lie,
-        so
-        that its own may be right; 0 if there is none.
+        The newest of the agent's totals of which more than ``colluding`` agents had another
+        version, so that the agent's own may be right; 0 for none.
     missed
         Number of sums with members whose totals did not arrive, as far as later totals show.
     keys

@@ -198,6 +198,13 @@ def excuse_clock(connection: Connection) -> float | None:
 # ---------------------------------------------------------------- charges
 
 
+class Spent(NamedTuple):
+    """What a party was charged for: the number of its charges, and their μ together."""
+
+    charges: int
+    mu: float
+
+
 class PricedCharge(NamedTuple):
     """A charge to write: its row, Σ μ² with the charge, and the hash of the preceding charge."""
 
@@ -214,6 +221,18 @@ class Till:
         self._look = Compiled(_looking(), dialect)
         self._advance = Compiled(_advancing(), dialect)
         self._append = Compiled(sa.insert(CHARGES), dialect, [c.name for c in CHARGES.columns])
+        whose = ACCOUNTS.c.party == sa.bindparam("payer", type_=sa.Text)
+        self._total = Compiled(
+            sa.select(ACCOUNTS.c.charges, ACCOUNTS.c.spent).where(whose), dialect
+        )
+
+    def spent(self, connection: Connection, party: str) -> Spent:
+        """Return what a party was charged for, without looking at each charge."""
+        row = self._total.first(connection, {"payer": party})
+        if row is None:
+            raise unknown(party)
+        charges, text = row
+        return Spent(charges, root(digits(text, party)))
 
     def priced(
         self, connection: Connection, party: str, stream: str, step: int, event: Event

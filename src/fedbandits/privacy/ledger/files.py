@@ -21,8 +21,8 @@ import pathlib
 import sqlite3
 import stat
 import urllib.parse
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
@@ -33,6 +33,7 @@ from fedbandits.privacy.ledger.database import (
     AT_ONCE,
     DEFERRED,
     IMMEDIATE,
+    Mode,
     begin_sqlite,
     engine_that_reads,
     mode_of,
@@ -59,8 +60,8 @@ class LedgerFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        #: Whether the log holds deleted values, and must begin anew.
-        self.log_is_old = False
+        #: Whether the log holds deleted values, and must begin anew; and its bytes when last seen.
+        self.log_is_old, self.log_size = False, 0
         self.log = f"{os.path.realpath(path)}-wal"  # SQLite follows links, too
         self._identity = self._look()
         if _is_mount_point(os.path.realpath(path)):
@@ -100,7 +101,13 @@ class LedgerFile:
                 f"{self.path}: this is another file than the one that was opened; put the "
                 "ledger back, and do not send releases before that"
             )
-        if SEEN_LOG in seen and seen[SEEN_LOG] != identity(self.log):
+        try:
+            log = os.stat(self.log)
+        except OSError:
+            found, self.log_size = None, 0
+        else:
+            found, self.log_size = (log.st_dev, log.st_ino), log.st_size
+        if SEEN_LOG in seen and seen[SEEN_LOG] != found:
             raise LedgerFileError(
                 f"{self.path}: its log (-wal) was removed or replaced while it was open; "
                 "charges that were only in the log are lost: release nothing more from this ledger"
@@ -114,10 +121,6 @@ class LedgerFile:
         except OSError:
             return False
         return len(head) == 56 and head[16:24] == head[40:48]  # both have the log's salt
-
-    def log_size(self) -> int:
-        """Return the number of bytes in the log."""
-        return _size(self.log)
 
     def _look(self) -> _Identity:
         try:
@@ -160,15 +163,111 @@ def watched(
     file.check(seen)
 
 
-class Store(NamedTuple):
-    """The database of a ledger, and its file if it has one."""
+class Writer:
+    """One connection to a file, kept for write transactions that follow one another.
 
-    engine: Engine
-    file: LedgerFile | None
+    To take a connection from the engine and to give it back takes longer than a small transaction.
+    A transaction begins when the writer is entered, and is committed when the writer is left; after
+    an error it is rolled back. Statements of SQLAlchemy join it. One thread at a time writes.
+    """
+
+    def __init__(self, engine: Engine, file: LedgerFile) -> None:
+        self._engine, self._file = engine, file
+        self._connection: Connection | None = None
+        self._driver: Any = None
+        self._mode: Mode = IMMEDIATE
+        #: Milliseconds that the engine's connections wait for other writers, and this one just now.
+        self._patience = self._timeout = 0
+
+    def transaction(self, mode: Mode) -> Self:
+        """Choose how the transaction begins that is entered next."""
+        self._mode = mode
+        return self
+
+    def __enter__(self) -> Connection:
+        connection = self._connection or self._connect()
+        try:
+            self._wait(0 if self._mode == AT_ONCE else self._patience)
+            take_log_in(connection, self._file, self._mode)
+            self._run(self._driver.execute, "BEGIN IMMEDIATE")
+            self._file.check(connection.info)
+        except BaseException:
+            self.close()
+            raise
+        connection.info[_WATCHED] = True
+        return connection
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        connection = self._connection
+        if connection is None or error is not None:
+            self.close()  # the next transaction has a connection without a history
+            return
+        del connection.info[_WATCHED]
+        try:
+            if connection.in_transaction():
+                with named_errors():
+                    connection.commit()
+            else:
+                self._run(self._driver.commit)
+            self._file.check(connection.info)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Give the connection back to the engine; a transaction that has begun is rolled back."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        connection.info.pop(_WATCHED, None)
+        self._wait(self._patience)
+        connection.close()
+
+    def _connect(self) -> Connection:
+        if self._mode == AT_ONCE:
+            raise LedgerBusyError("no connection is open that could be used at once")
+        with named_errors():
+            self._connection = connection = self._engine.connect()
+        self._driver = connection.connection.dbapi_connection
+        (self._patience,) = self._driver.execute("PRAGMA busy_timeout").fetchone()
+        self._timeout = self._patience
+        return connection
+
+    def _wait(self, timeout: int) -> None:
+        """Set how long the connection waits for other writers."""
+        if timeout != self._timeout:
+            self._driver.execute(f"PRAGMA busy_timeout = {timeout}").close()
+            self._timeout = timeout
+
+    @staticmethod
+    def _run(work: Callable[..., Any], *arguments: str) -> None:
+        try:
+            work(*arguments)
+        except sqlite3.Error as error:
+            raise named(error) from error
+
+
+class Store:
+    """The database of a ledger, and the file of the database if it has one.
+
+    With ``one_writer`` one thread at a time writes, and its connection to a file is kept.
+    """
+
+    def __init__(self, engine: Engine, file: LedgerFile | None, one_writer: bool = False) -> None:
+        self.engine, self.file = engine, file
+        self._writer = None if file is None or not one_writer else Writer(engine, file)
 
     def begin(self, waits: bool = True) -> contextlib.AbstractContextManager[Connection]:
         """Begin a write transaction; see :meth:`.book.Ledger.begin`."""
-        return watched(self.file, transaction(self.engine, IMMEDIATE if waits else AT_ONCE))
+        mode = IMMEDIATE if waits else AT_ONCE
+        if self._writer is not None:
+            return self._writer.transaction(mode)
+        return watched(self.file, transaction(self.engine, mode))
+
+    def close(self) -> None:
+        """Give the writer's connection back."""
+        if self._writer is not None:
+            self._writer.close()
 
     def read(self) -> contextlib.AbstractContextManager[Connection]:
         """Begin a transaction that reads; see :meth:`.book.Ledger.read`."""
@@ -331,25 +430,33 @@ def _keep_log(engine: Engine, file: LedgerFile) -> None:
         record.info[SEEN_LOG] = identity(file.log)
 
     def before(connection: Connection) -> None:
-        driver: Any = connection.connection.dbapi_connection
-        if driver.in_transaction or (mode := mode_of(connection)) == DEFERRED:
-            return
-        small = file.log_size() <= LARGE and not file.log_is_old
-        if _MARKED in connection.info and small:
-            return
-        if mode == AT_ONCE:
-            raise LedgerBusyError("the log is to be taken in first, which waits for the disk")
-        file.check(connection.info)
-        try:
-            if _mark(driver, file.path):
-                connection.info[_MARKED] = True
-                file.log_is_old = False
-        except sqlite3.Error as error:
-            driver.rollback()
-            raise named(error) from error
+        take_log_in(connection, file, mode_of(connection))
 
     sa.event.listen(engine, "connect", configure)
     sa.event.listen(engine, "begin", before)  # the first listener: the next one begins
+
+
+def take_log_in(connection: Connection, file: LedgerFile, mode: Mode) -> None:
+    """Take the log in before a transaction begins, if the log is not marked yet, large, or old.
+
+    Raises LedgerBusyError if a transaction that begins at once would have to wait for that.
+    """
+    driver: Any = connection.connection.dbapi_connection
+    if driver.in_transaction or mode == DEFERRED:
+        return
+    small = file.log_size <= LARGE and not file.log_is_old
+    if _MARKED in connection.info and small:
+        return
+    if mode == AT_ONCE:
+        raise LedgerBusyError("the log is to be taken in first, which waits for the disk")
+    file.check(connection.info)
+    try:
+        if _mark(driver, file.path):
+            connection.info[_MARKED] = True
+            file.log_is_old = False
+    except sqlite3.Error as error:
+        driver.rollback()
+        raise named(error) from error
 
 
 def _mark(driver: sqlite3.Connection, path: str) -> bool:

@@ -1,7 +1,7 @@
 """The sound FCLUB in two neighbouring worlds, for an audit.
 
-First all that servers release as configured: what it tells if one record is replaced, of a drawn
-user or of its cluster, and its noise. Then four whole servers.
+First the releases of servers as configured, with one record of a drawn user or cluster replaced,
+and the noise of releases. Then four whole servers.
 """
 
 from __future__ import annotations
@@ -75,27 +75,27 @@ from fedbandits.systems.servers.audit import USERS as USERS_OF_WORLD
 ROUNDS, _FIRST_END = 64, 20
 #: Releases that whole servers make where they make all.
 _MOST_RELEASES = 24
-#: Keys of draws that nothing else here has.
+#: Keys of the draws of noise checks.
 _CHECKED = 2**21
 
 
 def games(system: System[Any], plan: FCLUBPlan) -> Sequence[Game]:
-    """Return what an audit plays: releases as configured, then four servers in a small world."""
+    """Return the games of an audit: releases as configured, then four servers in a small world."""
     if not plan.private:
         return []
-    found = [*contents_games(plan), *messages_games(system, plan.config)]
-    return [*found, *moves_games(system, plan)]
+    attacked = [*contents_games(plan), *messages_games(system, plan.config)]
+    return [*attacked, *moves_games(system, plan)]
 
 
 def noise_checks(system: System[Any], plan: FCLUBPlan) -> Sequence[NoisyNumbers]:
-    """Return all that servers release: as configured, and as four of them with secure noise."""
+    """Return all releases of servers as configured, and of four servers with secure noise."""
     if not plan.private:
         return []
     return [_simulated_numbers(plan), _secure_numbers(_making_all(system, plan))]
 
 
 def protocol_checks(system: System[Any], plan: FCLUBPlan) -> list[ProtocolCheck]:
-    """Return a check of a user who comes too often; none where records are protected."""
+    """Return a check of a user with too many visits; none where records are protected."""
     if not (plan.private and plan.config.protects_persons):
         return []
     most = min(plan.config.records_per_person, MOST_VISITS)
@@ -122,7 +122,7 @@ def _making_all(system: System[Any], plan: FCLUBPlan) -> SmallWorld:
     releases = min(plan.release_count, _MOST_RELEASES)
     first = 1 if releases >= USERS_OF_WORLD else USERS_OF_WORLD
     small = msgspec.structs.replace(plan.config, schedule=Growing(1.01, first))
-    if plan.releases != USERS:  # one row a server, whatever its users are like
+    if plan.releases != USERS:  # a single row of each server
         small = msgspec.structs.replace(small, clustering="population")
     return SmallWorld(system, system.plan(small, WORLD.facts, first + releases), WORLD)
 
@@ -133,12 +133,12 @@ def _making_all(system: System[Any], plan: FCLUBPlan) -> SmallWorld:
 def messages_games(system: System[Any], config: FCLUB) -> list[Game]:
     """Attack four servers on a log and reacting; with a later record of sums; with secure noise."""
     small = _small_world(system, config)
-    found: list[Game] = [_messages_game(small, "fixed log"), _messages_game(small, "interactive")]
+    games: list[Game] = [_messages_game(small, "fixed log"), _messages_game(small, "interactive")]
     one = not config.protects_persons
     if one and small.plan.sums is not None and small.plan.release_count > 1:
-        found.append(_messages_game(small, "fixed log", late=True))
-    found.append(_messages_game(small, "fixed log", secure=True))
-    return found
+        games.append(_messages_game(small, "fixed log", late=True))
+    games.append(_messages_game(small, "fixed log", secure=True))
+    return games
 
 
 def _messages_game(
@@ -197,8 +197,9 @@ def _replacing(
 def _record_pair(plan: FCLUBPlan, late: bool) -> tuple[Record, Record]:
     """Return the pair with rewards as they enter sums, less the offset: at most 1 - offset in size.
 
-    A record of the first batch is in all releases, and the pair is as far apart as any. Later it
-    misses some, so that noise which two of them share shows, and the pair differs in every number.
+    A record of the first batch is in all releases, and the pair is as far apart as any. A late
+    record misses some releases, so that noise in common to two releases shows, and the pair differs
+    in every number.
     """
     kind = different_records if late else opposite_records
     return kind(plan.constants.dimension, 1.0, 1.0 - plan.constants.offset)
@@ -208,7 +209,7 @@ def _record_pair(plan: FCLUBPlan, late: bool) -> tuple[Record, Record]:
 
 
 def contents_games(plan: FCLUBPlan) -> list[Game]:
-    """Attack releases; running sums twice: with a record that is in all, and with a later one."""
+    """Attack releases; running sums twice: with a record of the first batch, and a later record."""
     late = plan.sums is not None and plan.release_count > 1
     return [_contents_game(plan, one) for one in ((False, True) if late else (False,))]
 
@@ -263,7 +264,7 @@ def _release_rows(
     noise = partial(simulated_noise, plan, audit_key(run), server)
     draws, released, done = np.zeros((len(sums), plan.slots, plan.size)), [], 0
     for place, step in enumerate(steps):
-        for before in range(done + 1, step if plan.slots else 0):  # that nobody looks at
+        for before in range(done + 1, step if plan.slots else 0):  # releases between the steps
             draws[:, before - 1] = noise(before)
         rows = sums[:, place].copy()
         released.append(simulated_rows(plan, step, draws, partial(noise, step), rows))
@@ -283,7 +284,7 @@ def _simulated_numbers(plan: FCLUBPlan) -> NoisyNumbers:
 
 
 def _secure_numbers(small: SmallWorld) -> NoisyNumbers:
-    """Return all that four servers release with the noise of a deployment."""
+    """Return all releases of four servers with the noise of a deployment."""
     plan: FCLUBPlan = small.plan
     steps = np.arange(1, plan.release_count + 1)
     who = "user" if plan.releases == USERS else "server"
@@ -332,7 +333,7 @@ def _reports(plan: FCLUBPlan, run: PartiesReplicate) -> ReportsListener:
 
 
 class FCLUBRun(ServersRun):
-    """Servers; if ``informed``, the attacker of their releases knows all records but one."""
+    """Servers; an ``informed`` attacker of their releases knows all other records."""
 
     def __init__(
         self, run: PartiesReplicate, number: int, pair: tuple[Record, Record], fixed: bool,
@@ -380,7 +381,7 @@ class FCLUBRun(ServersRun):
 
 
 def visited_server(small: SmallWorld) -> Visited:
-    """Return the first server of a small world, to which one of its users comes alone."""
+    """Return the first server of a small world, with visits of a single user."""
     server: Any = small.begin(0, secure=False).players[0]
     plan: FCLUBPlan = small.plan
     user, offset = int(server.users[0]), plan.constants.offset
@@ -398,8 +399,8 @@ def visited_server(small: SmallWorld) -> Visited:
 class PersonRun(FCLUBRun):
     """All records of some users are replaced, from the first record of each user on.
 
-    The known part of a user's row is what the row must be: k of the replaced records, and nothing
-    else. So a server that counts more of them shows.
+    The known part of a user's row is k of the replaced records, and nothing else. So a server that
+    counts more records shows.
     """
 
     def _replaces(self, round_: int) -> bool:

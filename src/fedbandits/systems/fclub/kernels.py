@@ -57,7 +57,7 @@ class Releases(NamedTuple):
 
 
 class State(NamedTuple):
-    """All that changes in a run: saving it is saving the run."""
+    """All that changes in a run: a saved state is a saved run."""
 
     clock: Clock
     tally: Tally  # of every user
@@ -73,11 +73,11 @@ def learn(
     constants: Constants, models: Models, sums: Floats, shared: Floats, user: int, context: Floats,
     reward: float, counts: bool, gain: Floats,
 ) -> None:  # fmt: skip
-    """Enter one record of a user; a server that acts on raw data learns from it at once.
+    """Enter a record of a user; a server that acts on raw data learns from the record at once.
 
     ``sums`` (users, p + 2) are packed statistics, numbers of records, and sums of squared rewards;
-    ``shared`` the same of the records that count for releases, with no rows where all do. A record
-    ``counts`` if it is one of the first of its user. The buffer ``gain`` (d,) is overwritten.
+    ``shared`` the same of the records that count for releases, with no rows where all count. Only
+    the first records of a user ``count``. The buffer ``gain`` (d,) is overwritten.
     """
     centred = reward - constants.offset
     add_record(sums, user, context, centred, constants.rounding)

@@ -1,4 +1,4 @@
-"""FCLUB as a compiled loop over the rounds of a phase; ``phases.py`` has what comes between."""
+"""FCLUB as a compiled loop over the rounds of a phase; :mod:`.state` ends phases."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Replicate(ServersReplicate[FCLUBPlan]):
         run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)
 
     def _end_phase(self) -> None:
-        """Let all servers release, and then each learn from what the others released."""
+        """Let all servers release, and then each learn from the releases of the others."""
         state, release = self.state, int(self.state.clock.phase[0]) + 1
         rows = [self._release(server, release) for server in range(len(self._users))]
         of_use = rows
-        if self.plan.releases == CLUSTERS:  # all that they have ever released
+        if self.plan.releases == CLUSTERS:  # all releases so far
             of_use = [
                 kept[:n] for kept, n in zip(state.releases.rows, state.releases.filled, strict=True)
             ]
@@ -91,7 +91,7 @@ class Replicate(ServersReplicate[FCLUBPlan]):
         """Measures of how well clusters are found, (users,) each.
 
         The adjusted Rand index compares the users of one server with the truth, and is averaged
-        over servers by their users: what servers call their clusters need not agree.
+        over servers by their users: servers have names of clusters of their own.
         """
         size, index = np.zeros(len(self.world.server)), 0.0
         for users in self._users:
@@ -103,14 +103,14 @@ class Replicate(ServersReplicate[FCLUBPlan]):
 
     @property
     def epsilon(self) -> float:
-        """ε that the contents of what a server has released so far cost, at the configured δ."""
+        """ε of the contents of a server's releases so far, at the configured δ."""
         return self.plan.epsilon_spent(self.syncs // len(self._users))
 
 
 def simulated_rows(
     plan: FCLUBPlan, release: int, draws: Floats, fresh: Callable[[], Floats], rows: Floats
 ) -> Floats:
-    """Return rows (rows, p) with simulated noise; ``draws`` (users, slots, p) keeps some of it."""
+    """Return rows (rows, p) with simulated noise; ``draws`` (users, slots, p) keeps some draws."""
     scale = plan.entry_scale
     if plan.sums is None:
         if plan.deviation == 0.0:
@@ -128,7 +128,7 @@ def simulated_rows(
 
 
 def simulated_noise(plan: FCLUBPlan, key: Key, server: int, release: int) -> Floats:
-    """Draw standard normals of one server's release, from the seed: they protect nobody."""
+    """Draw standard normals of a server's release, from the seed: such noise protects nobody."""
     parties: Sequence[int] = plan.facts.users_of(server)
     if plan.releases != USERS:
         most = plan.most_clusters

@@ -1,4 +1,4 @@
-"""Messages between servers and the global one, and how large their numbers can be."""
+"""Messages between local servers and the global server, and limits of their numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedbandits.systems.fclub.plan import CLUSTERS, USERS, FCLUBPlan
 
 
 class Release(Message, frozen=True, kw_only=True, tag="fclub.release"):
-    """Release of a server at a phase's end: noisy sums, one a row."""
+    """Release of a server at a phase's end: rows of noisy sums."""
 
     release: int
     sums: bytes
@@ -27,13 +27,13 @@ class Release(Message, frozen=True, kw_only=True, tag="fclub.release"):
 class Others(Message, frozen=True, kw_only=True, tag="fclub.others"):
     """Releases of all other servers, in their order."""
 
-    release: int  # counts what is handed out
-    #: How many rows of each; 0 of one that has released nothing, or nothing new where sums of
-    #: phases are released.
+    release: int  # the number of the hand-out
+    #: The number of rows of each server; 0 for a server without a release, or without a new one
+    #: where sums of phases are released.
     rows: tuple[int, ...]
     sums: bytes  # all rows
-    #: The number of the newest release of each, 0 where there is none; empty where all are the
-    #: present one.
+    #: The number of the newest release of each server, 0 for none; empty where all have the number
+    #: of the hand-out.
     newest: tuple[int, ...] = ()
 
     @property
@@ -41,15 +41,15 @@ class Others(Message, frozen=True, kw_only=True, tag="fclub.others"):
         return len(self.sums)
 
 
-#: Who sends what to whom.
+#: Messages by their senders and receivers.
 TABLE: MessageTable = {Release: ("server", "global"), Others: ("global", "server")}
 
 
 class Limits(NamedTuple):
-    """Limits of what servers release that keep to the terms."""
+    """Limits of the releases of servers that keep to the terms."""
 
     plan: FCLUBPlan
-    each: Floats  # (p,) what one record can add to each number of a row
+    each: Floats  # (p,) the most that a record adds to each number of a row
     most_records: int  # in one release
 
     @classmethod
@@ -61,17 +61,17 @@ class Limits(NamedTuple):
         return cls(plan, each, plan.schedule.most_records)
 
     def rows(self, data: bytes) -> Floats:
-        """Unpack the rows of a message, (rows, p); refuse what is no whole rows of numbers."""
+        """Unpack the rows of a message, (rows, p); refuse a broken row."""
         size = self.plan.size
         if len(data) % (8 * size):
             raise WrongShapeError(f"sums are rows of {size} numbers")
         return unpack(data, len(data) // 8).reshape(-1, size)
 
     def check_count(self, name: str, users: int, rows: int, releases: int = 1) -> None:
-        """Hold the number of rows of some releases of one server to what it can be.
+        """Refuse a number of rows that no releases of a server can have, as WrongShapeError.
 
-        Running sums have a row a user; the newest release has all of them. Sums of phases have a
-        row a cluster, release by release. Others are refused with :class:`.WrongShapeError`.
+        Running sums have a row a user; the newest release has all rows. Sums of phases have a row a
+        cluster, release by release.
         """
         plan = self.plan
         if plan.releases == USERS:
@@ -82,7 +82,7 @@ class Limits(NamedTuple):
             raise WrongShapeError(f"{name}: {rows} rows of a server that has {users} users")
 
     def check(self, name: str, rows: Floats, release: int) -> None:
-        """Hold rows of one server to what they can be up to a release; refuse implausible ones."""
+        """Refuse rows of a server that are larger than possible up to a release."""
         plan = self.plan
         times = 1 if plan.releases == CLUSTERS else release
         deviation = plan.noise_variance(release) ** 0.5

@@ -50,7 +50,7 @@ from fedbandits.systems.guide import Guide, Passage, line, numbers
 from fedbandits.systems.servers.application import guide_of, noise_of
 from fedbandits.systems.servers.system import LATER, ServersPlan, check_homes
 
-#: What a server releases.
+#: Kinds of a server's releases.
 NEVER, USERS, CLUSTERS = 0, 1, 2
 _RELEASES = {"never": NEVER, "users": USERS, "clusters": CLUSTERS}
 #: Rewards in [0, 1] have at most this variance.
@@ -73,8 +73,7 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
     #: (p,) the deviation of the noise in each entry of a packed statistic, relative to that in an
     #: off-diagonal one.
     entry_scale: Floats
-    #: How far what is protected can move a sum: one replaced record, L² + B² as B ≤ L here, or k
-    #: of a person.
+    #: The most that a protected record, L² + B² as B ≤ L here, or k records of a person move a sum.
     record_norm: float
     reach: float  # the variance of an entry of n - Nθ, as a multiple of an off-diagonal entry's
     most_clusters: int  # of a server
@@ -82,7 +81,7 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
 
     @property
     def schedule(self) -> Schedule:
-        """Rounds in which servers release, and how much at once."""
+        """Rounds of releases, and the most records in a release."""
         ends = self.constants.phase_ends
         return Schedule(
             rounds=self.rounds, releases=self.release_count,
@@ -120,12 +119,12 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         return self.record_norm / self.deviation if self.deviation > 0.0 else math.inf
 
     def event(self, releases: int | None = None) -> Event:
-        """Return what a record is charged for after so many releases, by default all of them."""
+        """Return the event that a record is charged for after some releases, by default all."""
         if self.sums is not None:
             return ContinualSum(self.sums, self.record_norm, releases)
         if self.deviation > 0.0:
-            # A record is in one phase's sum alone. Records of a person may be in several, where
-            # they move less than all of them in one.
+            # A record is in one phase's sum alone. Records of a person in several phases move
+            # their sums less than the same records in one phase.
             return Parallel((GaussianRelease(self.record_norm, self.deviation),))
         return Clear()
 
@@ -135,7 +134,7 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
 
 
 def make_plan(config: FCLUB, facts: ClusteredFacts, rounds: int) -> FCLUBPlan:
-    """Work out what all parties go by; refuse more releases than noise is kept for."""
+    """Make the plan; refuse more releases than noise is kept for."""
     check_homes(facts)
     d, servers = facts.dimension, facts.servers
     ends = phase_ends(config.schedule, facts.parties, rounds)
@@ -237,7 +236,7 @@ _MANY = Limit(
 
 
 def claim(plan: FCLUBPlan) -> PrivacyClaim:
-    """Return the claim of one server's users towards everybody else, for a whole run."""
+    """Return the claim of a server's users towards all other parties, for a whole run."""
     delta, events = plan.config.delta, (plan.event(),) if plan.release_count else ()
     persons, mu = plan.constants.records_per_person > 0, total_mu(events)
     contents = gaussian.epsilon_of(mu, delta)

@@ -1,7 +1,7 @@
-"""FCLUB's local servers and the global one as parties: releases go up, others' releases come down.
+"""FCLUB's local servers and the global server as parties: releases go up, and come down to others.
 
 A local server holds its users' records and draws its own noise. The global server hands
-releases on; it knows nothing about users but their number, and never sees noise or raw sums.
+releases on; the global server knows the number of users, and never sees noise or raw sums.
 
 Nobody waits for anybody. A server recommends by its present models while releases are exchanged. At
 a deadline the global server hands out the newest release of every server, with its number.
@@ -55,8 +55,9 @@ from fedbandits.systems.fclub.state import (
 )
 from fedbandits.systems.servers.roles import Recommended, Server, ServerState, server_roles
 from fedbandits.systems.servers.system import ServerSupply
+from fedbandits.systems.shell import staying
 
-#: Of a server that releases no running sums.
+#: The mechanism of a server that releases no running sums.
 NO_SUMS = ContinualPlan("none", 0, 0.0)
 
 
@@ -80,7 +81,7 @@ class LocalState(ServerState, frozen=True, kw_only=True):
     """All that changes in a local server."""
 
     sums: Floats  # (users, p + 2) of every user's records; see :func:`.kernels.learn`
-    shared: Floats  # (users, p + 2) of those that count for releases; no rows where all do
+    shared: Floats  # (users, p + 2) of records that count for releases; no rows where all count
     models: Models  # of every user
     cluster_of: Ints  # (users,) the likeliest cluster of each
     released: ContinualState  # where releases of running sums stand
@@ -94,21 +95,16 @@ class LocalState(ServerState, frozen=True, kw_only=True):
 
 
 class LocalServer(Server[LocalState, FCLUBPlan]):
-    """Recommends items to its users, releases noisy sums, learns from those of others.
+    """A server that recommends items, releases noisy sums, and learns from the sums of others.
 
     For its z-th release the server asks its noise for a row of p numbers for each user, or for each
     cluster that a server may have.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", Decide): ("ready",),
-        ("ready", Observe): ("ready",),
-        ("ready", LetGo): ("ready",),
+        **staying(("ready", "waiting"), Decide, Observe, LetGo),
         ("ready", EndRound): ("ready", "waiting"),
         ("ready", Others): ("ready",),
-        ("waiting", Decide): ("waiting",),
-        ("waiting", Observe): ("waiting",),
-        ("waiting", LetGo): ("waiting",),
         ("waiting", EndRound): ("waiting",),
         ("waiting", Others): ("ready", "waiting"),
         ("waiting", Deadline): ("ready", "waiting"),
@@ -138,7 +134,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         return self._state.phase
 
     def _draw_noise(self) -> None:
-        """Draw the noise of the next release: of as many rows as it may have."""
+        """Draw the noise of the next release, for the most rows that a release can have."""
         plan, rows = self._plan, len(self.users)
         rows = rows if plan.releases == USERS else min(rows, plan.most_clusters)
         draw_ahead(self._noise, rows * plan.size)
@@ -149,7 +145,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         return self._state.phase if self.stage == "waiting" else None
 
     def _go_on_without(self) -> Step:
-        """Learn from what is known, as nothing was handed out."""
+        """Learn from the releases at hand, as nothing was handed out."""
         self._have_noise()
         return self._learn_from(self._after(stage="ready"))
 
@@ -177,7 +173,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         return self._recommended(place, situation, item)
 
     def _learn(self, after: LocalState, decision: Recommended, reward: float) -> Step:
-        """Take in a record, and those that have waited, as far as they count in this phase."""
+        """Learn a record, and kept records, as far as there is room in this phase."""
         waiting = (*after.kept, Kept(decision.place, decision.context, reward, decision.counts))
         count = max(0, self._plan.records_of(after.phase) - after.fresh)
         fresh, kept = waiting[:count], waiting[count:]
@@ -195,9 +191,9 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         return Step(after, write=write)
 
     def _end_phase(self, after: LocalState) -> Step:
-        """Release what there is to release.
+        """Release the sums of the phase.
 
-        What the server learns waits for what the others say: by then its release has left.
+        Learning waits for the releases of others: by then the server's own release has left.
         """
         plan, number = self._plan, after.phase + 1
         before, released = after.before.copy(), [after.released]
@@ -247,7 +243,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         return self._learn_from(after) if state.phase else Step(after)
 
     def _checked(self, message: Others) -> tuple[OtherServer, ...]:
-        """Return the other servers' releases by now; refuse a message that cannot have them."""
+        """Return the other servers' releases by now; refuse a message without them."""
         state, plan, count = self._state, self._plan, len(self._others)
         newest = message.newest or (message.release,) * count
         if len(newest) != count or len(message.rows) != count:
@@ -272,7 +268,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         return tuple(others)
 
     def _learn_from(self, after: LocalState) -> Step:
-        """Begin a phase with what own users and the rows of other servers say."""
+        """Begin a phase with evidence of own users and of the rows of other servers."""
         plan, models = self._plan, after.models
         ready = find_clusters(plan, after.phase, after.sums, after.rows, after.mixture)
         others = after.others if plan.releases != NEVER else ()
@@ -296,8 +292,8 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
 class GlobalServer(Hub[HubState]):
     """Hands every server the releases of all others.
 
-    Of running sums it keeps the rows of every server's newest release; of sums of phases all rows
-    that were not handed out yet.
+    Of running sums the hub keeps the rows of every server's newest release; of sums of phases, all
+    rows that were not handed out yet.
     """
 
     GATHERING = Gathering("server", Release)

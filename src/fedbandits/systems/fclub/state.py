@@ -32,7 +32,7 @@ from fedbandits.systems.servers.kernels import new_clock
 
 
 def prior_models(plan: FCLUBPlan, users: int) -> Models:
-    """Return what is known of users before anything was learned."""
+    """Return the models of users before the first record."""
     dimension = plan.constants.dimension
     start = plan.prior_variance / REWARD_VARIANCE * np.eye(dimension)
     return Models(
@@ -44,7 +44,7 @@ def prior_models(plan: FCLUBPlan, users: int) -> Models:
 
 
 def counting_users(plan: FCLUBPlan, users: int) -> int:
-    """Return of how many of so many users records are counted: none where all records count."""
+    """Return the number of users with counted records: 0 where all records count."""
     return users if plan.constants.records_per_person else 0
 
 
@@ -116,7 +116,7 @@ def needs(plan: FCLUBPlan) -> Needs:
     return Needs(parts, plan.rounds * choose + phases * n * (100.0 * d**3 + (20.0 + slots) * p))
 
 
-#: Exact rows (rows, p) to what leaves in their place. Called once a release.
+#: From exact rows (rows, p) to released rows. Called once a release.
 ReleaseRows = Callable[[Floats], Floats]
 
 
@@ -137,24 +137,25 @@ class Known(NamedTuple):
 
 
 def released_sums(sums: Floats, shared: Floats) -> Floats:
-    """Return the sums that a release is made of: those of the records that count, or of all."""
+    """Return the sums of a release: of the records that count, or of all records."""
     return shared if len(shared) else sums
 
 
 def make_release(
     plan: FCLUBPlan, sums: Floats, before: Floats, cluster_of: Ints, release_rows: ReleaseRows
 ) -> Floats:
-    """Return what a server tells the others, (rows, p).
+    """Return a server's release to the others, (rows, p).
 
-    It is made by addition alone, before clusters are found: how long that takes depends on the
-    data, and the release must not wait for it. The noise must be saved before the release leaves.
+    A release is made by addition alone, before clusters are found: the time of finding clusters
+    depends on data, and the release must not wait for it. The noise must be saved before the
+    release leaves.
 
     Parameters
     ----------
     sums : (users, p + 2) float64
         Exact sums of the server's users, of records that count; the last two columns stay here.
     before : (users, p + 2) float64
-        Those of the last release, where only what is new is released; becomes ``sums``.
+        The sums of the last release, where only new records are released; becomes ``sums``.
     cluster_of : (users,) int64
         Clusters of the last phase: sums of clusters are of these. At first all are in one.
     """
@@ -197,7 +198,7 @@ def _read(plan: FCLUBPlan, number: int, spectrum: Spectrum, variance: float) -> 
 
 
 def learn_from(plan: FCLUBPlan, number: int, ready: Ready, others: Spectrum) -> Known:
-    """Learn what a server knows of its users, given what the other servers released.
+    """Return a server's knowledge of its users, with the releases of the other servers.
 
     Others tell the newest running sums of their users, release ``number``, or all sums of clusters
     so far; nothing at all where nothing is released.
@@ -226,6 +227,6 @@ def _join(plan: FCLUBPlan, ready: Ready, released: Evidence) -> Known:
 
 
 def begin_phase(models: Models, users: Ints, known: Estimates, variance: float) -> None:
-    """Begin a phase with what is known of users, as a prior worth so many records."""
+    """Begin a phase with the knowledge of users as a prior, worth its number of records."""
     models.theta[users] = known.mean
     models.inverse[users] = known.covariance / variance

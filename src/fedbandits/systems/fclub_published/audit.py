@@ -47,7 +47,7 @@ _TELLING_ROUNDS = 260
 
 
 def games(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Game]:
-    """Return what an audit plays: trees as configured, then four servers in a small world."""
+    """Return the games of an audit: trees as configured, then four servers in a small world."""
     if plan.tree is None:
         return []
     small, telling = (_small(system, plan.config, r) for r in (_ROUNDS, _TELLING_ROUNDS))
@@ -66,10 +66,10 @@ def games(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Game]:
 
 
 def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[NoisyNumbers]:
-    """Return all releases of a tree, by the code of the simulation, and what servers begin with.
+    """Return all releases of a tree, by the code of the simulation, and servers' first reports.
 
-    What a deployment releases later, and when, depends on data. That it has the same joint
-    distribution is for tests.
+    Later releases of a deployment, and their times, depend on data. Tests show that their joint
+    distribution is the same.
     """
     if plan.tree is None:
         return []
@@ -85,14 +85,14 @@ def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Nois
         given = [normals(size, audit_key(2), at, run, Purpose.PRIVACY_NOISE) for at in names]
         return noise[0], np.stack(given)[None]
 
-    found = [stated.simulated(steps, tree.releases, drawn)]
+    checks = [stated.simulated(steps, tree.releases, drawn)]
     return (
-        [*found, _first_reports(system, plan.config)] if constants.clustering == PHASED else found
+        [*checks, _first_reports(system, plan.config)] if constants.clustering == PHASED else checks
     )
 
 
 def _first_reports(system: System[Any], config: PublishedFCLUB) -> NoisyNumbers:
-    """Return the first reports of servers, which have no record: noise alone."""
+    """Return the first reports of servers, without a record: noise alone."""
     small = _small(system, config, 2)
     tree: ContinualPlan = small.plan.tree
     shift = small.plan.shift(2.0)
@@ -157,11 +157,11 @@ def _messages_game(
     small: SmallWorld, neighbours: Neighbours, looks_at: str,
     likeness: Callable[[], float] | None = None,
 ) -> MessagesGame:  # fmt: skip
-    """Attack users who come in turn, each with few records before phases end.
+    """Attack users that come in turn, each with few records before phases end.
 
-    Anybody's record is replaced; with a likeness the first one, which alone decides.
+    A record of any user is replaced; with a likeness the first record, which alone decides.
     """
-    # The same item, with the two rewards that there are: what decides memberships.
+    # The same item, with either reward: such a record decides memberships.
     item = np.zeros(WORLD.dimension)
     item[0] = 1.0 - 1e-6
     pair, rounds = (Record(item, 0.0), Record(item, 1.0)), small.plan.rounds
@@ -177,7 +177,7 @@ def _messages_game(
 
 
 def _least_likeness(small: SmallWorld, world: int) -> float:
-    """Return how much alike users must be at least to be left in one cluster in a world.
+    """Return the least likeness of users that stay in the same cluster in a world.
 
     Edges are deleted by raw sums, without noise: on a fixed log partitions are the same in every
     run, and one record can decide about them.

@@ -56,7 +56,7 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)
 
     def _require_sound(self, fault: int) -> None:
-        """Raise what a noted fault means; also where noise left a matrix that is no sum."""
+        """Raise the error of a noted fault; noise may have left a matrix that is no sum."""
         if fault == NOT_POSITIVE:
             raise NotARecordsSumError(
                 f"round {self.done + 1}: the noise left a matrix that is not positive definite"
@@ -68,7 +68,7 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         self._begin_phase()
 
     def _begin_phase(self, first: bool = False) -> None:
-        """Do everything that happens between two phases, on all servers."""
+        """Begin a phase on all servers."""
         if self.plan.constants.clustering == SETS:
             begin_sets_phase(self.state.local)
         elif self.plan.constants.clustering == PHASED:
@@ -115,29 +115,29 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         local, hub = self.state.local, self.state.hub
         if self.plan.constants.sharing == NEVER:
             return local.cluster_of.copy()
-        found: Ints = hub.group_of[local.cluster_of]
-        return found
+        groups: Ints = hub.group_of[local.cluster_of]
+        return groups
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
         """Measures of clustering, (users,) each; the index is the same for all."""
-        found = self.clusters
-        index = adjusted_rand_index(found, self.world.cluster)
+        clusters = self.clusters
+        index = adjusted_rand_index(clusters, self.world.cluster)
         return {
-            "cluster_size": np.bincount(found)[found].astype(np.float64),
-            "adjusted_rand_index": np.full(len(found), index),
+            "cluster_size": np.bincount(clusters)[clusters].astype(np.float64),
+            "adjusted_rand_index": np.full(len(clusters), index),
         }
 
     @property
     def epsilon(self) -> float:
-        """ε that the contents of a server's messages cost so far, at the configured δ."""
+        """ε of the contents of a server's messages so far, at the configured δ."""
         return self.plan.epsilon_spent(self.syncs, int(self.state.clock.phase[0]))
 
 
 def simulated_noise(
     plan: PublishedFCLUBPlan, key: Key, server: int, cluster: int, round_: int, kind: int
 ) -> Floats:
-    """Draw standard normals, (p,), from the seed: they protect nobody."""
+    """Draw standard normals, (p,), from the seed: such noise protects nobody."""
     del server  # clusters have names among all servers
     party = int(noise_party(plan.constants, cluster, kind))
     return normals(plan.size, key, party, round_, Purpose.PRIVACY_NOISE)

@@ -16,11 +16,11 @@ from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 
 
 class UnknownClusterError(RemoteProtocolError):
-    """A cluster that is not the sender's to speak of, or not the receiver's."""
+    """A message about a cluster of another server than the sender or the receiver."""
 
 
 class _Numbers(Message, frozen=True, kw_only=True):
-    """A message in which all that is bytes are packed numbers."""
+    """A message whose bytes are packed numbers."""
 
     @property
     def payload_size(self) -> int:
@@ -32,15 +32,15 @@ class PhaseReport(_Numbers, frozen=True, kw_only=True, tag="fclub.report"):
     """A server's clusters when a phase begins, and their sums."""
 
     phase: int
-    since: int  # the phase in which they last began anew, -1 for none
+    since: int  # the phase in which the clusters last began anew, -1 for none
     labels: tuple[int, ...]  # the cluster of each of its users
     sums: bytes  # (clusters, p + 1), clusters in order
 
 
 class Partition(_Numbers, frozen=True, kw_only=True, tag="fclub.partition"):
-    """Global clusters that a server's clusters are in; what they know, where that is renewed."""
+    """The global clusters of a server's clusters; with their sums, where all begin anew."""
 
-    phase: int  # of the receiver's report that this rests on
+    phase: int  # of the receiver's report in this partition
     renewed: bool
     groups: tuple[int, ...] = ()
     partners: tuple[int, ...] = ()
@@ -79,7 +79,7 @@ class SharedObservation(_Numbers, frozen=True, kw_only=True, tag="fclub.shared-r
     record: bytes  # (d + 1,)
 
 
-#: Who sends what to whom.
+#: Messages by their senders and receivers.
 TABLE: MessageTable = {
     PhaseReport: ("server", "global"),
     Partition: ("global", "server"),
@@ -93,7 +93,7 @@ TABLE: MessageTable = {
 def unpack_record(
     plan: PublishedFCLUBPlan, name: str, message: Observation | SharedObservation
 ) -> Floats:
-    """Unpack a record as it came to the party ``name``, x then y, (d + 1,); hold it to bounds."""
+    """Unpack a record, x then y, (d + 1,), at the party ``name``; refuse a record out of bounds."""
     record, bound = (
         unpack(message.record, plan.constants.dimension + 1),
         plan.constants.context_bound,
@@ -111,9 +111,9 @@ class Limit(NamedTuple):
     scales: Floats  # (p + 1,) deviations of each number's noise, in ``deviation``
 
     def check(self, name: str, sender: str, rows: Floats) -> None:
-        """Hold rows, (rows, p + 1), to what they can be: no larger, and of no fewer than 0 records.
+        """Refuse rows, (rows, p + 1), that are too large, or of fewer than 0 records.
 
-        Others are refused with :class:`.ImplausibleError`.
+        Such rows raise :class:`.ImplausibleError`.
         """
         too_large = any_implausible(rows.reshape(-1), self.most, 1.0, self.scales, self.deviation)
         if too_large or min(rows[:, -1].tolist(), default=0.0) < 0.0:
@@ -121,7 +121,7 @@ class Limit(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Limits of all that is sent."""
+    """Limits of all messages."""
 
     report: Limit
     upload: Limit

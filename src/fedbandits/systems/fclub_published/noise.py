@@ -1,4 +1,4 @@
-"""Noise of clusters' releases: simulated, or under which sums are covered.
+"""Noise of clusters' releases: simulated noise, and noise that covers sums.
 
 Loop and parties release by :class:`ClusterNoise`. In a simulation the perturbations of Algorithm 5
 are drawn and added to the sums. In a deployment the source covers values, and releases are those of
@@ -10,24 +10,24 @@ lowest bit. A report leaves as F_r + H_r, an upload as records + H_b - H_(b-1). 
 
     F_r + H_r = (F_p + H_p) + (F_r - F_p) + ξ_r,    p = r - low(r):
 
-what node r covers is what came between p and r. That is how trees are encoded everywhere
+node r covers the records between p and r. All trees are encoded in this way
 (:func:`.running_sum.encode`), as long as releases leave in the order of their numbers.
 
-Here they do not. The perturbation of an upload is taken when the upload before it leaves, and the
-reports of phases that begin while it waits take later numbers and leave earlier. A report r whose
-parent p is the one that waits needs ξ_p, which covers records that have not come yet. Of ξ_p the
+Here releases leave in another order. The perturbation of an upload is taken when the upload before
+leaves, and the reports of phases that begin while the upload waits take later numbers and leave
+earlier. A report r whose parent p waits needs ξ_p, which covers future records. Of ξ_p the
 reports so far tell a part. Given the noise n_1, …, n_k, n_i = ξ_(r_i) + ξ_p, of k such reports, ξ_p
-is Gaussian with mean Σ n_i / (k + 1) and variance 1 / (k + 1). So what is left of it is covered:
+is Gaussian with mean Σ n_i / (k + 1) and variance 1 / (k + 1). So the rest of ξ_p is covered:
 
     the next such report    Σ n_i / (k + 1) + √((k + 2) / (k + 1)) · fresh noise,
     the upload itself       Σ n_i / (k + 1) + √(1 / (k + 1)) · fresh noise
 
-in place of ξ_r + ξ_p and ξ_p. These have the same joint distribution as the paper's: it is the same
-Gaussian vector, drawn in the order in which it leaves. And the fresh noises are an orthogonal
-transform of the nodes, so a record moves what they cover exactly as far as it moves the nodes.
+in place of ξ_r + ξ_p and ξ_p. The joint distribution is the paper's: the same Gaussian vector is
+drawn in the order of leaving. And the fresh draws are an orthogonal transform of the nodes, so a
+record moves their covered values exactly as far as the nodes.
 
-Where all begins anew the upload that waits never leaves. Its node is settled with the running sum
-of the last report in place of its own, which nothing depends on.
+Where all begins anew the waiting upload never leaves. Its node is settled with the running sum of
+the last report; nothing depends on the node.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ from fedbandits.systems.fclub_published.kernels.rounds import (
 from fedbandits.systems.fclub_published.kernels.servers import Local
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 
-#: Values in deviations of the noise to what a source makes of them, (p,).
+#: From values in deviations of the noise, (p,), to covered values.
 Cover = Callable[[Floats], Floats]
 
 
 class CoveredTree(NamedTuple):
-    """The tree of one cluster. Sums stand in pairs, (2, p): as they are, and under noise."""
+    """The tree of one cluster. Sums stand in pairs, (2, p): exact, and under noise."""
 
-    taken: int  # how many perturbations were taken
-    waiting: int  # the number of the one that the next upload leaves with; 0 for none
-    reports: int  # how many reports have left that are made of that one's node, too
-    nodes: Floats  # (2, slots, p) the running sum at the newest release of each level
-    newest: Floats  # (2, p) that at the newest release that has left
-    start: Floats  # (2, p) that at the release before the one that waits
-    parent: Floats  # (2, p) that at the parent of the one that waits
-    told: Floats  # (2, p) what those reports add up to, each less the parent
+    taken: int  # the number of perturbations that were taken
+    waiting: int  # the number of the perturbation of the next upload; 0 for none
+    reports: int  # the number of reports that have left with the waiting node
+    nodes: Floats  # (2, slots, p) running sums at the newest release of each level
+    newest: Floats  # (2, p) the running sum at the newest release that has left
+    start: Floats  # (2, p) the running sum at the release before the waiting one
+    parent: Floats  # (2, p) the running sum at the parent of the waiting release
+    reported: Floats  # (2, p) the sum of these reports, each less the parent
 
 
 def new_covered_tree(plan: PublishedFCLUBPlan) -> CoveredTree:
@@ -83,18 +83,18 @@ def take_for_report(
     """Release a total (p,) of the cluster's own users under noise (Algorithm 2, line 4)."""
     number, scale = _next(plan, tree), _deviations(plan)
     above = number & (number - 1)
-    told, reports = tree.told, tree.reports
+    reported, reports = tree.reported, tree.reports
     if tree.waiting and above == tree.waiting:
-        parent, known = tree.parent, tree.told / (tree.reports + 1)
+        parent, known = tree.parent, tree.reported / (tree.reports + 1)
         spread = math.sqrt((tree.reports + 2) / (tree.reports + 1))
         added = _covered(total - parent[0], known, spread * scale, cover)
-        told, reports = tree.told + added, tree.reports + 1
+        reported, reports = tree.reported + added, tree.reports + 1
     else:
         parent = _node(tree, above)
         added = _covered(total - parent[0], np.zeros_like(parent), scale, cover)
     newest = parent + added
     after = tree._replace(
-        taken=number, newest=newest, told=told, reports=reports,
+        taken=number, newest=newest, reported=reported, reports=reports,
         nodes=_with_node(tree.nodes, number, newest),
     )  # fmt: skip
     return after, newest[1]
@@ -103,9 +103,9 @@ def take_for_report(
 def _settle_waiting(
     plan: PublishedFCLUBPlan, tree: CoveredTree, total: Floats, cover: Cover
 ) -> tuple[CoveredTree, Floats]:
-    """Settle the running sum at the release that waits; what it is under noise, (p,)."""
+    """Settle the running sum at the waiting release; return the sum under noise too, (p,)."""
     left = 1.0 / (tree.reports + 1)
-    known = tree.told * left
+    known = tree.reported * left
     scale = math.sqrt(left) * _deviations(plan)
     settled = tree.parent + _covered(total - tree.parent[0], known, scale, cover)
     number, last = tree.waiting, tree.waiting == tree.taken
@@ -119,11 +119,11 @@ def _settle_waiting(
 
 
 def _begin_waiting(plan: PublishedFCLUBPlan, tree: CoveredTree) -> CoveredTree:
-    """Take the next perturbation, which the next upload will leave with."""
+    """Take the perturbation of the next upload."""
     number = _next(plan, tree)
     return tree._replace(
         taken=number, waiting=number, reports=0, start=tree.newest,
-        parent=_node(tree, number & (number - 1)), told=np.zeros_like(tree.told),
+        parent=_node(tree, number & (number - 1)), reported=np.zeros_like(tree.reported),
     )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def take_for_upload(
 ) -> tuple[CoveredTree, Floats]:
     """Release the buffered records (p,), and take the next perturbation (Algorithm 3, line 9).
 
-    What leaves is the records under H_b - H_(b-1).
+    The records leave under H_b - H_(b-1).
     """
     start = tree.start
     after, noisy = _settle_waiting(plan, tree, start[0] + records, cover)
@@ -147,7 +147,7 @@ def take_for_upload(
 
 
 def _covered(exact: Floats, known: Floats, scale: Floats, cover: Cover) -> Floats:
-    """Return a pair: ``exact``, and what it becomes when all but ``known`` of it is covered."""
+    """Return a pair: ``exact``, and ``exact`` with all but its ``known`` part covered."""
     return np.stack([exact, known[1] + scale * cover((exact - known[0]) / scale)])
 
 
@@ -167,11 +167,11 @@ def _next(plan: PublishedFCLUBPlan, tree: CoveredTree) -> int:
 
 
 def _node(tree: CoveredTree, number: int) -> Floats:
-    """Return the running sum at a release that is above the next one, (2, p); zeros at none."""
+    """Return the running sum at the parent of the next release, (2, p); zeros without a parent."""
     if number == 0:
         return np.zeros_like(tree.newest)
-    found: Floats = tree.nodes[:, draw_slot(TREE, number)]
-    return found
+    sums: Floats = tree.nodes[:, draw_slot(TREE, number)]
+    return sums
 
 
 def _with_node(nodes: Floats, number: int, sums: Floats) -> Floats:
@@ -181,7 +181,7 @@ def _with_node(nodes: Floats, number: int, sums: Floats) -> Floats:
 
 
 class ClusterNoise:
-    """Noise of the releases of clusters, and the noise of a variant that has none."""
+    """Noise of the releases of clusters; this base class is for a variant without noise."""
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class ClusterNoise:
         return {}
 
     def report(self, sums: Floats, clusters: Ints, new: Sequence[int]) -> None:
-        """Put the sums of clusters, in their rows of ``sums`` (users, p + 1), under noise.
+        """Put the sums of clusters under noise, in rows of ``sums`` (users, p + 1).
 
         The ``new`` clusters have begun a tree.
         """
@@ -210,7 +210,7 @@ class ClusterNoise:
         Returns
         -------
         write
-            Writes the noise to arrays, when the buffer is ``buffer`` and before the buffer leaves.
+            Writes the noise to arrays; called before the buffer leaves.
         """
         raise NotImplementedError
 

@@ -58,9 +58,9 @@ _SHARINGS = {Never: NEVER, Always: ALWAYS, Delayed: DELAYED}
 
 #: Rewards in [0, 1] are ½-sub-Gaussian about their mean.
 _REWARD_NOISE = 0.5
-#: The longest item: 1, and what float32 may round up.
+#: The longest item: 1, and room for rounding to float32.
 _BOUND = 1.0 + 1e-6
-#: What a record can be in length: ‖x‖ ≤ 1 and |y| ≤ 1.
+#: The norm of a replaced record: ‖x‖ ≤ 1 and |y| ≤ 1.
 _RECORD_NORM = 2.0
 #: A graph of n users takes n² bytes.
 _MOST_IN_A_GRAPH = 20_000
@@ -104,19 +104,19 @@ class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         return self.events_until(self.phases)
 
     def events_until(self, phases: int) -> tuple[Event, ...]:
-        """Return what a record is charged for in the first phases; nothing without communication.
+        """Return the events of a record in the first phases; none without communication.
 
-        A cluster that loses users begins a new tree, and all its records pass through that too.
+        A cluster that loses users begins a new tree, and all its records pass through the new tree.
         Clusters only split. So a record meets at most as many trees as its server has users, and
         never more than there were phases.
 
         Within the tree of its own time a record may be in release k and not in those from k + 1
-        to j. A report takes the perturbation *after* the one that waits in the upload buffer, and
-        where nothing is renewed that buffer leaves later, with records that the report did not
+        to j. A report takes the perturbation *after* the waiting one of the upload buffer, and
+        where nothing is renewed the buffer leaves later, with records that the report did not
         have. Release r is one node and release r - low(r), low(r) being the lowest bit of r. So
         the nodes that such a record moves are those with a_r ≠ a_{r - low(r)}, where a is 1 at k
         and after j: k itself, the r = k + 2^i with 2^i < low(k), and the blocks that hold j + 1.
-        That is at most twice the levels, so its norm counts √2 times. It needs a tree that
+        These are at most twice the levels, so the norm counts √2 times. This needs a tree that
         outlives a phase.
         """
         if self.constants.sharing == NEVER or phases == 0:
@@ -143,12 +143,12 @@ class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         )
 
     def event(self, steps: int) -> Event:
-        """Return what a server's first steps of covered sums are charged for.
+        """Return the event that a server's first steps of covered sums are charged for.
 
         A record is in the trees of its own cluster alone, so clusters do not add up; its own trees
         do, and are charged as one from the first step on. By step k no more than the first k + 1
-        releases of a tree are in what has left: of all that were taken one can wait. What k steps
-        cost is at most what is claimed for all.
+        releases of a tree have left: of all that were taken one can wait. The price of k steps is
+        at most the claim for all.
         """
         if self.tree is None or self.constants.sharing == NEVER:
             return Clear()
@@ -159,7 +159,7 @@ class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         return Parallel(tuple(ContinualSum(self.tree, norm, first) for first in firsts))
 
     def epsilon_spent(self, syncs: int, phases_ended: int) -> float:
-        """Return ε that the contents of all messages so far cost at most, at the configured δ."""
+        """Return the largest ε of the contents of all messages so far, at the configured δ."""
         if syncs == 0:
             return 0.0
         if self.tree is None:
@@ -178,7 +178,7 @@ class _Noise(NamedTuple):
 
 
 def make_plan(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int) -> PublishedFCLUBPlan:
-    """Work out what all parties go by.
+    """Make the plan.
 
     More users than a graph of them has room for are refused, and more uploads than noise can be
     planned for.
@@ -228,7 +228,7 @@ def make_plan(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int) -> Pub
 
 
 def _radius(config: PublishedFCLUB, facts: ClusteredFacts, noise: _Noise) -> dict[str, Any]:
-    """Return the constants that β is made of."""
+    """Return the constants of β."""
     scale, confidence = config.exploration_scale, config.confidence
     plain = {
         "radius_scale": scale * _REWARD_NOISE, "radius_unit": 1.0, "radius_shared": False,
@@ -313,7 +313,7 @@ _TREES = Limit(
 
 
 def claim(plan: PublishedFCLUBPlan) -> PrivacyClaim:
-    """Return the claim of one server's users towards everybody else, for a whole run."""
+    """Return the claim of a server's users towards all other parties, for a whole run."""
     config: PublishedFCLUB = plan.config
     silent, private = isinstance(config.sharing, Never), config.is_private
     mu = total_mu(plan.events)

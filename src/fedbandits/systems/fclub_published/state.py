@@ -1,7 +1,7 @@
 """Knowledge of servers in a run, and the beginning of a phase, for the loop and the parties alike.
 
-A local cluster is named by its lowest user, a global one by its lowest local cluster, and what is
-kept of it stands in the row of its name: no variant ever has more clusters than users. Sums are
+A local cluster is named by its lowest user, a global cluster by its lowest local cluster. Numbers
+of a cluster stand in the row of its name: no variant ever has more clusters than users. Sums are
 packed (see :mod:`.learners.kernels.ridge`), with the number of records behind them as last
 entry: a row of d (d + 3) / 2 + 1 numbers.
 
@@ -71,14 +71,14 @@ def _empty_log_det(rows: int, d: int, ridge: float) -> Floats:
 
 
 def _one_cluster_each(home: Ints) -> Ints:
-    """Return the cluster of each user, (users,): that of all users of a server."""
+    """Return the cluster of each user, (users,): all users of a server are one cluster."""
     _, first, inverse = np.unique(home, return_index=True, return_inverse=True)
     clusters: Ints = first[inverse].astype(np.int64)
     return clusters
 
 
 def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
-    """Return servers before the first round: their users are one cluster, or each is its own.
+    """Return servers before the first round: users of a server are together, or alone.
 
     ``home`` (users,) has the server of each user.
     """
@@ -147,7 +147,7 @@ def _empty_trees(plan: PublishedFCLUBPlan, n: int) -> Trees:
 
 
 def empty_hub(plan: PublishedFCLUBPlan) -> GlobalClusters:
-    """Return the global server before the first round: one cluster a server, all in one group."""
+    """Return the global server before the first round: a cluster a server, all in a group."""
     constants, home = plan.constants, plan.home
     n, size, d = len(home), plan.size + 1, constants.dimension
     rows = n if constants.sharing == DELAYED else 0
@@ -206,7 +206,7 @@ def clusters_of(labels: Ints) -> Ints:
 
 
 def log_det(constants: Constants, row: Floats) -> float:
-    """Return ln det(λI + S) of a sum (p + 1,); NaN if it cannot be a sum of records."""
+    """Return ln det(λI + S) of a sum (p + 1,); NaN if no records have such a sum."""
     factor = np.zeros((constants.dimension, constants.dimension))
     return float(factorise(row, constants.ridge, factor))
 
@@ -217,9 +217,9 @@ def is_no_sum(constants: Constants, row: Floats) -> bool:
 
 
 def split_users(constants: Constants, sums: Floats, edges: Edges) -> Ints:
-    """Delete edges between one server's users (equation 3); return the clusters that are left.
+    """Delete edges between a server's users (equation 3); return the remaining clusters.
 
-    Sums are (users, p + 1). Edges (users, users) are 1 between users who count as alike, and are
+    Sums are (users, p + 1). Edges (users, users) are 1 between users that count as alike, and are
     deleted in place. A cluster is named by its lowest row, (users,).
     """
     estimates = estimates_of(sums, constants.edge_ridge)
@@ -228,7 +228,7 @@ def split_users(constants: Constants, sums: Floats, edges: Edges) -> Ints:
 
 
 def new_clusters(local: Local, labels: Ints) -> list[int]:
-    """Find clusters whose users are not those that a cluster of that name has now."""
+    """Return clusters with other users than the present cluster of the same name."""
     return [
         int(cluster)
         for cluster in clusters_of(labels)
@@ -263,14 +263,14 @@ def report(
 
 
 def sums_of(local: Local, labels: Ints) -> Floats:
-    """Return raw sums of clusters that users would be in, in rows of the clusters' names."""
+    """Return raw sums of the clusters ``labels`` (users,), in rows of the clusters' names."""
     sums = np.zeros_like(local.sums)
     cluster_sums(local.sums, labels, sums)
     return sums
 
 
 class Renewal(NamedTuple):
-    """What each of some local clusters begins anew with: its global cluster."""
+    """The global clusters with which some local clusters begin anew."""
 
     groups: Ints  # (clusters,) the global clusters
     partners: Ints  # (clusters,) L' of Lemma 1: the local clusters in the global one
@@ -280,9 +280,9 @@ class Renewal(NamedTuple):
 def renew(
     plan: PublishedFCLUBPlan, local: Local, renewal: Renewal, rows: Ints, noise: ClusterNoise
 ) -> None:
-    """Begin all clusters anew with what their global clusters know (Algorithm 2, lines 13 to 16).
+    """Begin all clusters anew with the sums of global clusters (Algorithm 2, lines 13 to 16).
 
-    ``rows`` (clusters,) are those of the models that recommend to the clusters' users.
+    ``rows`` (clusters,) has the rows of the models that recommend to the clusters' users.
     """
     constants, clusters = plan.constants, clusters_of(local.cluster_of)
     local.model_of[:] = rows[np.searchsorted(clusters, local.cluster_of)]
@@ -300,7 +300,7 @@ def renew(
 def begin_alone(plan: PublishedFCLUBPlan, local: Local, reported: Floats) -> None:
     """Begin every cluster anew with its own users' records, as the authors' code does.
 
-    These are the sums (users, p + 1) that were ``reported``, in rows of the clusters' names.
+    Sums of these records were ``reported``, (users, p + 1), in rows of the clusters' names.
     """
     clusters = clusters_of(local.cluster_of)
     local.twice[0] = 0
@@ -315,7 +315,7 @@ def _begin_buffers(constants: Constants, local: Local, clusters: Ints, sums: Flo
 
 
 def learn_alone(constants: Constants, local: Local, labels: Ints) -> None:
-    """Take over new clusters that share with nobody, with models of their users' sums."""
+    """Take over new clusters of a server that shares nothing, with models of their users' sums."""
     new, sums = new_clusters(local, labels), sums_of(local, labels)
     local.cluster_of[:], local.model_of[:] = labels, labels
     factor = np.zeros((constants.dimension, constants.dimension))
@@ -324,10 +324,10 @@ def learn_alone(constants: Constants, local: Local, labels: Ints) -> None:
 
 
 def merge_clusters(constants: Constants, reports: Floats, servers: Ints, alone: bool) -> Ints:
-    """Find for each reported cluster the lowest that is the same (equation 4), also through others.
+    """Return the lowest reported cluster that is the same as each (equation 4), also by a chain.
 
-    Reports are (clusters, p + 1), and servers, by which each was reported, (clusters,). ``alone``:
-    in the last phase nobody of these same clusters shared with anybody.
+    Reports are (clusters, p + 1), ``servers`` (clusters,) the reporting servers. ``alone``: in the
+    last phase no cluster shared with another, and the clusters were these.
     """
     edges = np.zeros((len(reports), len(reports)), np.uint8)
     counts = np.ascontiguousarray(reports[:, -1])
@@ -342,12 +342,12 @@ def merge_clusters(constants: Constants, reports: Floats, servers: Ints, alone: 
 
 
 class Proposal(NamedTuple):
-    """Global clusters that may take the place of those there are."""
+    """Global clusters that may replace the present ones."""
 
     labels: Ints  # (users,)
     group_of: Ints  # (clusters,)
     clusters: Ints  # of the local clusters
-    renewed: bool  # whether they do
+    renewed: bool  # whether they replace the present ones
     totals: Floats  # (groups, p + 1)
     known: Floats  # (clusters, p + 1)
 
@@ -356,7 +356,7 @@ def propose(
     constants: Constants, hub: GlobalClusters, home: Ints, heard: Bools, labels: Ints,
     reports: Floats, first: bool,
 ) -> Proposal:  # fmt: skip
-    """Merge what servers reported; where that changes the partition, begin anew from the reports.
+    """Merge reported clusters; where the partition changes, begin anew from the reports.
 
     As the authors merge, every cluster begins anew in any case: from the sum of all reports where
     the partition changed, else from its own report.
@@ -364,7 +364,7 @@ def propose(
     Parameters
     ----------
     heard : (users,) bool
-        Whose servers have ever reported: the others are in no cluster.
+        Users whose servers have ever reported: the others are in no cluster.
     labels : (users,) int64
         The local cluster of each user, as reported.
     reports : (users, p + 1) float64

@@ -27,7 +27,7 @@ _REWARD_NOISE = 0.5
 
 
 class Clusters(NamedTuple):
-    """Numbers that Theorem 1 depends on beside the horizon."""
+    """Numbers of Theorem 1, beside the horizon."""
 
     users: int  # n
     clusters: int  # m
@@ -49,13 +49,13 @@ def theorem_1(rounds: Floats, world: Clusters, epsilon: float, delta: float) -> 
     """
     log_rounds = np.log(rounds)
     lam, squared_gap = world.regularity, world.gap**2
-    found = world.users * (
+    clustering = world.users * (
         log_rounds / lam**2
         + _REWARD_NOISE**2 * world.dimension * log_rounds / (lam * squared_gap)
         + math.log(1.0 / delta) * log_rounds / (lam * epsilon * squared_gap)
     )
     learned = np.sqrt(world.clusters * rounds * math.log(1.0 / delta) / epsilon)
-    total: Floats = found + world.dimension * world.servers * learned * log_rounds**1.5
+    total: Floats = clustering + world.dimension * world.servers * learned * log_rounds**1.5
     return total
 
 
@@ -66,8 +66,8 @@ def theorem_2(
 
     Horizons T (n,), and the threshold min(U, D), are larger than 1.
     """
-    found: Floats = dimension * clusters * servers * np.log(rounds) / math.log(threshold)
-    return found
+    messages: Floats = dimension * clusters * servers * np.log(rounds) / math.log(threshold)
+    return messages
 
 
 def bounds(plan: PublishedFCLUBPlan, environment: Clustered) -> Sequence[Bound]:
@@ -75,10 +75,10 @@ def bounds(plan: PublishedFCLUBPlan, environment: Clustered) -> Sequence[Bound]:
     config, sharing = plan.config, plan.config.sharing
     if not (isinstance(config.clustering, Phased) and isinstance(sharing, Delayed)):
         return ()
-    facts, found = plan.facts, []
+    facts, theorems = plan.facts, []
     if config.is_private:
         world = clusters_of_world(plan, environment)
-        found.append(
+        theorems.append(
             Bound(
                 theorem=f"{_PAPER}, Theorem 1",
                 statement="regret of all users ≤ n (ln T/λₓ² + σ₀² d ln T/(λₓγ²) + "
@@ -92,7 +92,7 @@ def bounds(plan: PublishedFCLUBPlan, environment: Clustered) -> Sequence[Bound]:
         )
     threshold = min(sharing.upload, sharing.download)
     if threshold > 1.0:
-        found.append(
+        theorems.append(
             Bound(
                 theorem=f"{_PAPER}, Theorem 2",
                 statement="messages ≤ d m L ln T/ln min(U, D); the constant that O hides is taken "
@@ -109,16 +109,16 @@ def bounds(plan: PublishedFCLUBPlan, environment: Clustered) -> Sequence[Bound]:
                 largest=1.0 + facts.parties + 2.0 * facts.servers,
             )
         )
-    return found
+    return theorems
 
 
 def clusters_of_world(plan: PublishedFCLUBPlan, environment: Clustered) -> Clusters:
-    """Return what the theorems need of a world; where users are drawn, the gap is replicate 0's."""
+    """Return the theorems' numbers of a world; where users are drawn, the gap is replicate 0's."""
     facts = plan.facts
     theta = environment.world(replicate_key(0, 0)).theta
     different = np.unique(theta, axis=0)
     gap = 1.0  # nobody is different
-    if len(different) > 1:  # of each the nearest other one; all pairs would take n² numbers
+    if len(different) > 1:  # the nearest of each alone: all pairs would take n² numbers
         distances, _ = cKDTree(different).query(different, k=2)
         gap = float(distances[:, 1].min())
     return Clusters(
@@ -146,21 +146,21 @@ def item_variance(dimension: int) -> float:
 
 
 def _regret_departs(plan: PublishedFCLUBPlan) -> list[str]:
-    config, facts, found = plan.config, plan.facts, []
+    config, facts, departs = plan.config, plan.facts, []
     accurate = 1.0 / (8.0 * facts.clusters * facts.servers * plan.rounds)
     if config.failure_probability > accurate:
-        found.append(
+        departs.append(
             f"the theorem needs bounds on the noise that fail with probability {accurate:.2g}, "
             f"failure_probability is {config.failure_probability:g}."
         )
     allowed = item_regularity(facts.dimension) / (8.0 * math.log(4.0 * facts.items))
     if item_variance(facts.dimension) > allowed:
-        found.append(
+        departs.append(
             f"Assumption 2 needs (θᵀx)² to be sub-Gaussian with variance at most {allowed:.2g}; "
             f"with these items it has {item_variance(facts.dimension):.2g}."
         )
     if config.acts_on != "synchronized":
-        found.append("the theorem is for servers that act on S alone.")
+        departs.append("the theorem is for servers that act on S alone.")
     if config.exploration_scale != 1.0:
-        found.append(f"the radius is scaled by {config.exploration_scale:g}.")
-    return found
+        departs.append(f"the radius is scaled by {config.exploration_scale:g}.")
+    return departs

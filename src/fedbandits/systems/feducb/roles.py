@@ -31,19 +31,14 @@ from fedbandits.federation.exchange.hub import (
     serving,
 )
 from fedbandits.federation.exchange.outlet import (
-    ClearOutlet,
     Mechanism,
-    Outlet,
-    SecureOutlet,
     SumOfAll,
 )
 from fedbandits.federation.messages import Message, OutOfOrderError
-from fedbandits.federation.roles import MessageTable, Role, Roles
+from fedbandits.federation.roles import MessageTable, Roles
 from fedbandits.federation.seats import CONTROLLER, Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.federation.totals.messages import TABLE as TOTALS_TABLE
 from fedbandits.federation.totals.messages import Total
-from fedbandits.federation.totals.sender import first_sending
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.kernels import NO_FAULT
@@ -70,7 +65,7 @@ from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.linear_agent import Knowledge, LinearAgent
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.secure_sums import totals_plan, totals_roles
+from fedbandits.systems.secure_sums import outlet_of, summed_roles
 from fedbandits.systems.shell import SummedState, staying
 
 
@@ -193,15 +188,9 @@ class Agent(LinearAgent[AgentState]):
         constants, own = plan.constants, plan.of_agent(seat.place)
         mechanism = Mechanism(own.release, constants.entry_scale, constants.step)
         self._waits = plan.secure is None
-        outlet: Outlet
-        if plan.secure is None:
-            outlet = ClearOutlet(seat, mechanism, Upload, plan.most_sums)
-            sending = None
-        else:
+        outlet, sending = outlet_of(seat, plan, mechanism, supply.masks, Upload)
+        if not self._waits:
             self.TRANSITIONS = _SECURE  # type: ignore[misc]
-            totals = totals_plan(plan)
-            outlet = SecureOutlet(seat, mechanism, totals, supply.masks)
-            sending = first_sending(seat, totals, supply.masks)
         pool, view = first_view(constants, constants.base, constants.log_term)
         state = AgentState(
             statistic=np.zeros(constants.statistic_shape),
@@ -424,22 +413,6 @@ class Controller(SummingHub):
 
 def roles(plan: AgentsPlan) -> Roles:
     """Return agents, and the parties that add up releases: a controller, with helpers or alone."""
-    if plan.secure is not None:
-        agents = Role("agent", plan.agent_names, lambda seat, own: Agent(seat, plan, own), True)
-        # A share for a sum that is over is made for the shares after it, and is in no sum.
-        return Roles(
-            (agents, *totals_roles(plan)),
-            TOTALS_TABLE,
-            outcomes_may_be_late=True,
-            rounds_are_shared=False,
-        )
-    # An agent that gave up before the controller would ask anew for a sum that is about to come.
-    return Roles(
-        (
-            Role("agent", plan.agent_names, lambda seat, own: Agent(seat, plan, own), True, 2.0),
-            Role(CONTROLLER, (CONTROLLER,), lambda seat, _: Controller(seat, plan)),
-        ),
-        TABLE,
-        outcomes_may_be_late=True,
-        rounds_are_shared=False,  # each agent numbers its own releases; a sum says which are in it
+    return summed_roles(
+        plan, lambda seat, own: Agent(seat, plan, own), lambda seat: Controller(seat, plan), TABLE
     )

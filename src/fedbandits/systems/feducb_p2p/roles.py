@@ -100,7 +100,7 @@ class PeerAgent(Listener):
 
     @property
     def acts_on(self) -> tuple[Pool, Views, int]:
-        """See :attr:`.LinearAgent.acts_on`; of several estimators, the surest."""
+        """The pool and the view of the surest estimator, and its releases, added up by number."""
         estimators = self._state.estimators
         surest = max(range(len(estimators)), key=lambda g: float(estimators[g].view.log_det.sum()))
         now = estimators[surest]

@@ -30,20 +30,15 @@ from fedbandits.federation.exchange.hub import (
     serving,
 )
 from fedbandits.federation.exchange.outlet import (
-    ClearOutlet,
     Mechanism,
-    Outlet,
-    SecureOutlet,
     SumOfAll,
 )
 from fedbandits.federation.messages import ImplausibleError
-from fedbandits.federation.roles import MessageTable, Role, Roles
+from fedbandits.federation.roles import MessageTable, Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.federation.totals.messages import TABLE as TOTALS_TABLE
 from fedbandits.federation.totals.messages import Total as SecureTotal
 from fedbandits.federation.totals.plan import AgentSecrets
-from fedbandits.federation.totals.sender import Sending, first_sending
 from fedbandits.learners.held import Guard
 from fedbandits.learners.learner import Learner
 from fedbandits.learners.private_learner import PrivateLearner
@@ -56,7 +51,7 @@ from fedbandits.systems.python_learners.plan import (
     record_of,
     released,
 )
-from fedbandits.systems.secure_sums import totals_plan, totals_roles
+from fedbandits.systems.secure_sums import outlet_of, summed_roles
 from fedbandits.systems.shell import Releasing, Shell, SummedState, staying
 
 
@@ -252,7 +247,9 @@ class LearnerAgent(Shell[AgentState]):
     )
 
     def __init__(self, seat: Seat, plan: LearnerPlan, supply: LearnerSupply) -> None:
-        outlet, sending = _outlet_of(seat, plan, supply)
+        step = 0.0 if plan.secure is None else plan.constants.step
+        mechanism = Mechanism(plan.release, np.ones(plan.size), step)
+        outlet, sending = outlet_of(seat, plan, mechanism, supply.masks, AgentRelease, False)
         released = running_sum.init(plan.release, plan.size)
         state = AgentState(statistic=np.zeros(plan.size), released=released, sending=sending)
         releasing = Releasing(
@@ -372,19 +369,6 @@ class LearnerAgent(Shell[AgentState]):
         return Step(self._state, write=take)
 
 
-def _outlet_of(
-    seat: Seat, plan: LearnerPlan, supply: LearnerSupply
-) -> tuple[Outlet, Sending | None]:
-    """Return the outlet of an agent, in clear or secure, and where its messages stand."""
-    pattern = np.ones(plan.size)
-    if plan.secure is None:
-        mechanism = Mechanism(plan.release, pattern)
-        return ClearOutlet(seat, mechanism, AgentRelease, plan.most_sums), None
-    mechanism, totals = Mechanism(plan.release, pattern, plan.constants.step), totals_plan(plan)
-    outlet = SecureOutlet(seat, mechanism, totals, supply.masks, takes_out=False)
-    return outlet, first_sending(seat, totals, supply.masks)
-
-
 def _whole(chosen: Any) -> int | None:
     """Return a whole number as Python's own; None if it is none."""
     if isinstance(chosen, bool) or not isinstance(chosen, int | np.integer):
@@ -409,21 +393,7 @@ class LearnerController(SummingHub):
 
 def roles(plan: LearnerPlan) -> Roles:
     """Return the parties of a learner: agents, and a controller, with helpers or alone."""
-    agents = plan.agent_names
-    if plan.secure is not None:
-        secure = Role("agent", agents, lambda seat, own: LearnerAgent(seat, plan, own), True)
-        return Roles(
-            (secure, *totals_roles(plan)),
-            TOTALS_TABLE,
-            outcomes_may_be_late=True,
-            rounds_are_shared=False,
-        )
-    return Roles(
-        (
-            Role("agent", agents, lambda seat, own: LearnerAgent(seat, plan, own), True, 2.0),
-            Role("controller", ("controller",), lambda seat, _: LearnerController(seat, plan)),
-        ),
-        TABLE,
-        outcomes_may_be_late=True,
-        rounds_are_shared=False,  # each agent numbers its own releases; a sum says which are in it
-    )
+    return summed_roles(
+        plan, lambda seat, own: LearnerAgent(seat, plan, own),
+        lambda seat: LearnerController(seat, plan), TABLE,
+    )  # fmt: skip

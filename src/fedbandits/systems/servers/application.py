@@ -1,10 +1,10 @@
-"""Applications of a local server, what each party brings, what a server learns, and guides.
+"""Applications of a local server, supplies, export of models, and guides.
 
-Between machines no rounds arrive with users: a round ends by the clock, for everybody, whoever has
-come in it. What a server needs of a round is a number that is legal in its phase: not over yet, and
-not beyond the phase. SCLUB also reads it as the number of users who have come. So a request has the
-number of users who have come to this server, held to the phase (:func:`live_round`). The end of a
-phase (``next_end``) comes after all of its rounds, so it is always legal too.
+Between machines no rounds arrive with users: a round ends by the clock, for all servers, with any
+number of users. A server needs a round number that is legal in its phase: a round that is not over,
+and not beyond the phase. SCLUB also reads the round as the number of arrivals. So a request has the
+number of arrivals at this server, held to the phase (:func:`live_round`). The end of a phase
+(``next_end``) comes after all rounds of the phase, so the end is always legal too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fedbandits.systems.weakened import without_supplies
 
 
 class ItemsAsked(Asked, frozen=True):
-    """A user who has come, and the context vector of every item that can be recommended.
+    """A user at the server, and the context vector of every item on offer.
 
     The answer is an item's number, from 0. There may be fewer items than the terms have.
     """
@@ -62,7 +62,7 @@ class Recommendations(Choices[ServersPlan]):
 
 
 def live_round(party: ActingParty[Any]) -> int:
-    """Return a legal round for who comes now: as many as have come, within the phase."""
+    """Return a legal round for the next user: the number of arrivals, held to the phase."""
     state, last = party.state, party.next_end
     earliest: int = max(state.ended, state.decisions) + 1
     return earliest if last is None else min(earliest, last)
@@ -74,7 +74,7 @@ def application(plan: ServersPlan) -> Recommendations:
 
 
 def supply(plan: Any, role: str, place: int, resources: Resources) -> ServerSupply | None:
-    """Make what a local server brings: noise that is charged for, where the variant has any."""
+    """Make the supply of a local server: charged noise, in private variants."""
     del place
     if role != "server":
         return None
@@ -98,7 +98,7 @@ def guide_of(
     hub: tuple[Line, ...],
     passages: Mapping[str, Passage],
 ) -> Guide:
-    """Return a guide to local servers and the global one; it may be shown without noise."""
+    """Return a guide to local servers and the global server, with noise as a protection."""
     return Guide(
         pseudocode={"server": server, "global": hub},
         passages=passages,

@@ -22,13 +22,24 @@ WORLD = Clustered(users=USERS, clusters=2, servers=SERVERS, dim=DIMENSION, items
 
 
 class ServersRun(AuditedRun):
-    """Users who come in turn; some are shown, and earn, something else once.
+    """A run of servers whose users come in turn; some users have a replaced record.
 
-    The parties play in :data:`WORLD`. In each of ``record_rounds``, at most one of a server, the
-    user who comes has the replaced record: ``pair`` is that record in either world, its reward less
-    ``offset``. The tastes of others are like these users' by ``likeness``, from -1 to 1. In a
-    ``fixed`` log all items of a round are alike, so that no decision changes any record; an
-    interactive run's draws are named by ``number``.
+    Parameters
+    ----------
+    run, attacker
+        See :class:`.AuditedRun`.
+    number
+        The number of the run, which names the draws of an interactive run.
+    pair
+        The replaced record in either world; its reward is less ``offset``.
+    fixed
+        Whether all items of a round are alike, so that no decision changes any record.
+    record_rounds
+        The rounds of the replaced records, at most one of each server's users.
+    offset
+        The part of rewards that sums leave out.
+    likeness
+        Likeness of other users' tastes to the tastes of users with replaced records, from -1 to 1.
     """
 
     def __init__(
@@ -46,7 +57,7 @@ class ServersRun(AuditedRun):
     def play_round(self, world: int, round_: int) -> None:
         """Serve one user; then the round is over for all servers.
 
-        A server may refuse a record, and then learns nothing of it.
+        A server learns nothing from a record that the server refuses.
         """
         arrival, settled = self._arrival(world, round_)
         server = self.run.players[self.run.plan.facts.home[arrival.user]]

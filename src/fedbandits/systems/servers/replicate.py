@@ -1,4 +1,4 @@
-"""Compiled replicates of both forms of FCLUB: phases, and what is counted."""
+"""Compiled replicates of both forms of FCLUB: phases, and counts of messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
 
 
 class ServersReplicate(CompiledReplicate[AnyPlan]):
-    """One replicate, compiled within a phase; what happens between phases is Python.
+    """One replicate: rounds of a phase are compiled, and phases end in Python.
 
     The clock of the state is a :class:`~fedbandits.systems.servers.kernels.Clock`.
     """
@@ -40,11 +40,11 @@ class ServersReplicate(CompiledReplicate[AnyPlan]):
         raise NotImplementedError
 
     def _end_phase(self) -> None:
-        """End a phase of all servers after the round that was played last."""
+        """End a phase of all servers after the newest round."""
         raise NotImplementedError
 
     def _require_sound(self, fault: int) -> None:
-        """Raise what a noted fault means."""
+        """Raise the error that a noted fault stands for."""
         require_within(fault, f"round {self.done + 1}")
 
     def advance(self, stop: int) -> None:

@@ -107,7 +107,7 @@ class Server(Shell[AnyServer], Generic[AnyServer, AnyPlan]):
 
     @property
     def user_names(self) -> tuple[str, ...]:
-        """Names of the rows of a model that is handed out."""
+        """Names of the rows of an exported model."""
         return tuple(f"user {user}" for user in self.users.tolist())
 
     def _choose(self, place: int, situation: Arrival) -> Step:
@@ -146,7 +146,7 @@ class Server(Shell[AnyServer], Generic[AnyServer, AnyPlan]):
         """Find the user in :attr:`users`, once the whole situation is found to be right.
 
         Items are (d, k) float32 numbers of 1 ≤ k ≤ K items, none longer than 1. The round is not
-        over and of this phase, and the plan foresees one decision more.
+        over and of this phase, and the plan has room for another decision.
         """
         (round_, user, items), constants = situation, self._plan.constants
         place = int(np.searchsorted(self.users, user))
@@ -194,13 +194,13 @@ class Server(Shell[AnyServer], Generic[AnyServer, AnyPlan]):
         return int(self._plan.constants.phase_ends[self._state.phase])
 
     def _end_round(self, event: EndRound) -> Step:
-        """End a round for everybody; with the last one of a phase the phase ends."""
+        """End a round for all servers; the last round of a phase ends the phase."""
         last = self._last_round(event.round_, self._state.round)
         after = self._after(round=event.round_, ended=event.round_)
         return self._end_phase(after) if event.round_ == last < LATER else Step(after)
 
     def _last_round(self, round_: int, first: int) -> int:
-        """Return the phase's last round; refuse a round that is not between ``first`` and it."""
+        """Return the phase's last round; refuse a round before ``first`` or after the phase."""
         last = self._phase_end
         if not first <= round_ <= last:
             raise LocalProtocolError(
@@ -220,7 +220,7 @@ def server_roles(
     names = tuple(f"server-{i}" for i in range(plan.constants.servers))
     return Roles(
         (
-            # A server that gave up first would miss the hand-out at the global server's deadline.
+            # A server with a shorter patience would miss the hand-out at the hub's deadline.
             Role("server", names, lambda seat, own: make_server(seat, plan, own), True, 2.0),
             Role(GLOBAL, (GLOBAL,), lambda seat, _: make_global(seat, plan)),
         ),

@@ -55,11 +55,11 @@ AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
 
 
 class ServerSupply(NamedTuple):
-    """The noise that a local server brings.
+    """Supply of a local server: its source of noise.
 
-    In a simulation it gives standard normals by the name of a draw, asked once each; the system's
-    ``LocalServer`` says what names a draw. In a deployment it is secure, covers values by the
-    number of a step, and what it gave is saved.
+    In a simulation the source gives standard normals by the name of a draw, asked once each; the
+    system's ``LocalServer`` has the names. In a deployment the source is secure, covers values by
+    the number of a step, and its draws are saved.
     """
 
     noise: Any
@@ -85,4 +85,4 @@ OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
 
 
 class Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
-    """One of several kinds of something that a variant is composed of."""
+    """A part of a variant, of one of several kinds."""

@@ -1,11 +1,11 @@
-"""Secure sums in an audit: what a claim about sums rests on, beside the noise itself.
+"""Secure sums in an audit: the conditions of a claim about sums, beside the noise.
 
 * :mod:`~.stated`: helpers, members and secrets, as the terms and the claim have them;
-* :mod:`~.refused`: sums of too few, of nobody's, or for two sets, which no helper may open; and
-  totals that not all helpers confirm, from which no member may go on;
-* :mod:`~.played`: a few members of whom some are absent: increments behind their masks, totals, and
-  what totals cost beside members that tell their noise; and decisions, which may not depend on a
-  member's own noise.
+* :mod:`~.refused`: sums of too few members, of none, or for two sets, which no helper may open;
+  and totals without the tag of every helper, from which no member may go on;
+* :mod:`~.played`: a few members, some absent: increments behind their masks, totals, the price of
+  totals beside members that tell their noise; and decisions, which may not depend on a member's own
+  noise.
 """
 
 from __future__ import annotations

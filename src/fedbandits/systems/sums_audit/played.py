@@ -1,11 +1,11 @@
-"""A few members that release to secure sums, of whom some are absent: masks, totals, prices.
+"""A few members that release to secure sums, some absent: masks, totals, prices, decisions.
 
-Who is absent changes from sum to sum: as many as may be, nobody, one too many, all but one.
-Whatever was opened is then added up anew, and priced: the noise of members that may tell theirs is
-known to the attacker, for every choice of them.
+The absent members change from sum to sum: as many as allowed, none, too many by one, all but one.
+Every opened total is then added up anew, and priced: the attacker knows the noise of colluding
+members, for every choice of colluders.
 
-An increment is seen with masks of all helpers but one taken off, by these helpers and the
-controller together. What is left must be uniform modulo 2⁶⁴, as if nothing were behind it.
+An increment is seen with the masks of all helpers but one taken off, by these helpers and the
+controller together. The rest must be uniform modulo 2⁶⁴, as if there were nothing behind.
 
 Decisions must not depend on a member's own noise: later records could cancel that noise. So a run
 is played again with noise moved from members to others, and every total stays the same. Then every
@@ -31,9 +31,9 @@ from fedbandits.random import Purpose, normals
 from fedbandits.systems.games import audit_key
 from fedbandits.systems.sums_audit.run import Drawn, Masked, Moved, Run, SumsAudited
 
-#: What is farther than so many deviations from uniform numbers is not uniform.
+#: Numbers farther than so many deviations from uniform numbers are not uniform.
 _FAR = 7.0
-#: Sums that must be opened, or nothing was looked at.
+#: Sums that must be opened, at least.
 _FEWEST = 2
 #: Rounding of a price that is worked out from inverses.
 _ROUNDING = 1.0 + 1e-6
@@ -49,7 +49,7 @@ class Played(NamedTuple):
     newest : (sums, members) int64
         The number of every member's newest release that was opened; 0 for none.
     totals, expected : (sums, size) uint64
-        The totals, and what these releases add up to.
+        The totals, and the sums of these releases.
     masked
         All increments that have a mask of each helper.
     sent, unknown, refused, off
@@ -89,7 +89,7 @@ def _play(audited: SumsAudited) -> Played:
 
 
 def played_checks(audited: SumsAudited) -> list[ProtocolCheck]:
-    """Return checks of one run in which some members are absent: of masks, and of totals."""
+    """Return checks of masks and totals in a run in which some members are absent."""
     played = functools.cache(lambda: _play(audited))
     many = f"{len(audited.small.plan.agent_names)} {audited.members}, of whom some are absent"
     return [
@@ -180,8 +180,8 @@ def _price(audited: SumsAudited, newest: Ints) -> float:
 def _of_member(central: Floats, newest: Ints) -> Floats:
     """Return the covariance of one member's noise in all totals, (sums, sums)."""
     places = np.maximum(newest - 1, 0)
-    found: Floats = central[np.ix_(places, places)] * np.outer(newest > 0, newest > 0)
-    return found
+    covariance: Floats = central[np.ix_(places, places)] * np.outer(newest > 0, newest > 0)
+    return covariance
 
 
 def _charged(central: Floats) -> float:
@@ -209,9 +209,9 @@ class View(NamedTuple):
     Parameters
     ----------
     taken
-        Which masks are taken off, in words.
+        The masks that are taken off, in words.
     seen, cover : (n, size) uint64
-        What is left of increments, and the same without what is behind the masks.
+        The rest of increments, and the same without the numbers behind the masks.
     """
 
     taken: str
@@ -232,8 +232,8 @@ class View(NamedTuple):
 def views(increments: list[Masked]) -> Iterator[View]:
     """Yield increments as they are seen by the controller with some helpers.
 
-    No mask is taken off, or those of all helpers but one, or of any fewer; each may be taken off
-    twice over, as then what cancels masks of another helper shows.
+    No mask is taken off, or the masks of some helpers but not of all; each mask may be taken off
+    twice, as a mask that cancels another helper's mask shows then.
     """
     helpers = len(increments[0].masks)
     for times in itertools.product((0, 1, 2), repeat=helpers):
@@ -270,8 +270,10 @@ def distance(words: Words64) -> float:
     The largest of six statistics that are standard normal where numbers are uniform: how near they
     are to 0, the cosine and the sine of their angle, of the numbers and with all bits reversed.
     """
-    found = [abs(z) for each in (words, _reversed(words)) for z in _statistics(each.reshape(-1))]
-    return float(max(found))
+    deviations = [
+        abs(z) for each in (words, _reversed(words)) for z in _statistics(each.reshape(-1))
+    ]
+    return float(max(deviations))
 
 
 def _statistics(words: Words64) -> Iterator[float]:
@@ -284,7 +286,7 @@ def _statistics(words: Words64) -> Iterator[float]:
 
 
 def _reversed(words: Words64) -> Words64:
-    """Return numbers whose bits are in the other order: then low ones count."""
+    """Return numbers with their bits in the other order, so that low bits count."""
     plain = np.ascontiguousarray(words.reshape(-1), ">u8").view(np.uint8).reshape(-1, 8)
     bits = np.unpackbits(plain, axis=1)[:, ::-1]
     return np.packbits(bits, axis=1).view(">u8").reshape(-1).astype(np.uint64)
@@ -295,13 +297,13 @@ def _reversed(words: Words64) -> Words64:
 #: Noise is moved by so many deviations of its own, once by each. By many, as little may not change
 #: a decision; by few, as a total may be refused that noise makes too large.
 _TIMES = (0.5, 2.0, 8.0, 32.0)
-#: By at most so much, so that float64 holds what all members together are moved by.
+#: By at most so much, so that float64 holds the moves of all members together.
 _MOST_MOVED = 2.0**49
-#: The run that these draws are named by.
+#: The run in the names of these draws.
 _MOVED_RUN = 2**22 + 1
 
 
-#: What a member has of its own noise: where its shares stand, and its messages.
+#: Fields of a member's state with its own noise: its shares and its messages.
 _OWN = frozenset({"released", "sending"})
 
 
@@ -334,13 +336,13 @@ def _replayed(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
         states |= _differing(before.states, after.states)
         others |= before.sent ^ after.sent
     count = len(before.decided) * len(before.decided[0])
-    found = f"{len(differ)} of {count} decisions differ if noise is moved and totals are the same"
-    wrong = [found] if differ else []
+    result = f"{len(differ)} of {count} decisions differ if noise is moved and totals are the same"
+    wrong = [result] if differ else []
     if states:
         wrong.append(f"{len(states)} states of members differ beside their shares and messages")
     if others:
         wrong.append(f"whether {len(others)} messages are sent follows from own noise")
-    return found, tuple(wrong)
+    return result, tuple(wrong)
 
 
 def _differing(before: list[list[Any]], after: list[list[Any]]) -> set[tuple[int, int]]:
@@ -388,12 +390,13 @@ def _beside_noise(state: Any) -> dict[str, Any]:
 def _moves(drawn: Sequence[Drawn], opened: Sequence[Ints], number: int) -> list[dict[int, Floats]]:
     """Return whole numbers for every member and release that come to 0 in every total.
 
-    They are drawn, but for one member that is new in a total: its makes up for all others.
+    The numbers are drawn, but for one member that is new in a total: its number makes up for all
+    others.
     """
-    found: list[dict[int, Floats]] = [{} for _ in drawn]
+    moves: list[dict[int, Floats]] = [{} for _ in drawn]
     for step in drawn[0].covered:
         spread = np.std([each.covered[step] for each in drawn], axis=0)
-        for place, each in enumerate(found):
+        for place, each in enumerate(moves):
             moved = normals(
                 spread.size, audit_key(_MOVED_RUN + number), place, step, Purpose.PRIVACY_NOISE
             )
@@ -405,9 +408,9 @@ def _moves(drawn: Sequence[Drawn], opened: Sequence[Ints], number: int) -> list[
         if (new := np.flatnonzero(newest != before)).size:
             first = int(new[0])
             others = [
-                found[place][int(release)]
+                moves[place][int(release)]
                 for place, release in enumerate(newest) if release and place != first
             ]  # fmt: skip
-            found[first][int(newest[first])] = -np.sum(others, axis=0)
+            moves[first][int(newest[first])] = -np.sum(others, axis=0)
         before = newest
-    return found
+    return moves

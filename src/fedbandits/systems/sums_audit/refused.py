@@ -1,7 +1,7 @@
 """Refusals of helpers and members: sums of too few, and totals without the tag of a helper.
 
 Real helpers of the configured federation are asked by a controller that would open a sum of one
-member. What it asks for is stated by members, with true tags: nothing but the number of members
+member. Members state the request, with true tags: nothing but the number of members
 is against it.
 
 Members must retire on a total without the tag of every helper. Else a controller could deny that it
@@ -42,7 +42,7 @@ _MOST_MEMBERS = 1000
 
 
 class _Stating(Party[PartyState]):
-    """A member that states one release of zeros, and does nothing else."""
+    """A member that states a release of zeros, and does nothing else."""
 
     TRANSITIONS: ClassVar[Transitions] = {("ready", EndRound): ("ready",)}
 
@@ -106,7 +106,7 @@ class _Federation:
         for place in range(count):
             (stated,) = self.make(self._role, place).end_round(1)
             asked = controller.receive(stated).outgoing
-        if not asked:  # it waits for the others
+        if not asked:  # the helper waits for the others
             asked = controller.deadline(controller.awaited or 0)
         openings: list[Message] = []
         for helper, check in zip(helpers, asked, strict=True):
@@ -143,11 +143,11 @@ def _asked(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
     ]  # fmt: skip
     wrong += _deceived(federation, least, plan.facts.parties)
     tried = ", ".join(map(str, few)) or "none"
-    found = (
+    result = (
         f"each of {federation.totals.helpers} helpers refuses sums of {tried} of "
         f"{plan.facts.parties} {audited.members}, and opens one of {least}"
     )
-    return found, tuple(wrong)
+    return result, tuple(wrong)
 
 
 def _deceived(federation: _Federation, least: int, members: int) -> Iterator[str]:

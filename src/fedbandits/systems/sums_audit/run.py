@@ -1,7 +1,7 @@
 """Members of secure sums as an audit plays them: their sources of noise, and their network.
 
-A source is a secure one by its name, and draws by a seed that the audit knows. Messages of members
-that are absent are lost. What members send, what they release and which masks they make is noted:
+A source is secure by its name, and draws by a seed that the audit knows. Messages of absent members
+are lost. Messages, releases and masks of members are noted:
 masks are copied as parties make them.
 """
 
@@ -29,7 +29,7 @@ from fedbandits.systems.party_games import SmallWorld
 MEMBERS = 5
 #: Sums that they are asked for.
 SUMS = 10
-#: The run that draws of an audit's members are named by.
+#: The run in the names of members' draws.
 _RUN = 2**22
 #: Rounding of noise that is worked out from draws, as a share of it; whole steps come to it.
 _ROUNDING = 1e-6
@@ -191,7 +191,7 @@ class Masked(NamedTuple):
     Parameters
     ----------
     sent, bare : (size,) uint64
-        What was sent, and what is behind its masks.
+        The increment as sent, and the numbers behind its masks.
     masks : (helpers, size) uint64
         Its masks.
     """
@@ -202,7 +202,7 @@ class Masked(NamedTuple):
 
 
 class Run:
-    """Members and their network, on which the messages of some are lost.
+    """Members and their network, which loses the messages of some members.
 
     ``sources`` are the members' sources of noise.
     """
@@ -210,10 +210,10 @@ class Run:
     def __init__(self, small: SmallWorld, sources: Sequence[Drawn]) -> None:
         self.kept, self._absent = Kept(), frozenset[str]()
         self._size: int = small.plan.constants.release_size
-        #: What each member has sent, and what it has released, by its place and their numbers.
+        #: Messages and releases of each member, by its place and their numbers.
         self.sent: dict[tuple[int, int, int], tuple[Words64, Words64]] = {}
         self._released: dict[tuple[int, int], Words64] = {}
-        #: What each member had to release, without noise, by its place and their numbers.
+        #: The exact sum of each member's releases, by its place and their numbers.
         self.exact: dict[tuple[int, int], Floats] = {}
 
         def bring(role: str, place: int, own: Any) -> Any:
@@ -238,7 +238,7 @@ class Run:
         return None if message.sender in self._absent else 0
 
     def _watch(self, place: int, member: Any) -> None:
-        """Note the exact sums that a member makes shares of."""
+        """Note the exact sums of a member's shares."""
         outlet: Any = member._outlet
         send = outlet.send
 
@@ -264,21 +264,21 @@ class Run:
         """
         root = np.linalg.cholesky(central)
         weights = root / np.diag(root)
-        found = []
+        others = []
         for (place, release), words in self._released.items():
             drawn = [sources[place].draws.get(k) for k in range(1, release + 1)]
             exact = self.exact.get((place, release))
             if exact is None or any(each is None for each in drawn):
-                found.append((place, release))
+                others.append((place, release))
                 continue
             planned = weights[release - 1, :release] @ np.array(drawn)
             noise = words.view(np.int64) - exact
             if (np.abs(noise - planned) > 2.0 + _ROUNDING * np.abs(planned)).any():
-                found.append((place, release))
-        return found
+                others.append((place, release))
+        return others
 
     def play(self, round_: int, present: int) -> None:
-        """Play a round in which so many are there: other ones in each round."""
+        """Play a round in which so many members are present: others in each round."""
         names = list(self.members)
         turned = [names[(round_ + i) % len(names)] for i in range(len(names))]
         self._absent = frozenset(turned[present:])
@@ -296,9 +296,9 @@ class Run:
 
     def masked(self, helpers: int) -> list[Masked]:
         """Return all increments that have a mask of each helper, with these."""
-        found = []
+        masked = []
         for message, (words, bare) in sorted(self.sent.items(), key=lambda item: item[0]):
             masks = self.kept.of_members.get(message, [])
             if len(masks) == helpers:
-                found.append(Masked(words, bare, np.array(masks)))
-        return found
+                masked.append(Masked(words, bare, np.array(masks)))
+        return masked

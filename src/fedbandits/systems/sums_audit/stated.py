@@ -19,9 +19,9 @@ from fedbandits.systems.secure_sums import agent_secrets, helper_secrets, shared
 from fedbandits.systems.sums_audit.run import SumsAudited
 from fedbandits.systems.terms import terms_of
 
-#: How a claim counts those who must not be one hand with the controller.
+#: Words of a claim for the helpers that must not collude with the controller.
 _HELPERS = {"the helper": 1, "both helpers": 2, "all three helpers": 3}
-#: How it counts helpers that may look at sums together with the controller.
+#: Words of a claim for the helpers that may look at sums together with the controller.
 _TOGETHER = {
     "either the controller or the helper": 0,
     "the controller and any one helper,": 1,
@@ -64,22 +64,22 @@ def _compared(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
         f"the claim counts {there} {what}, {where} {here}"
         for what, there, where, here in counted if here != there
     ]  # fmt: skip
-    found = (
+    result = (
         f"{helpers} helpers with a secret for each member; {claimed.least} of {members} members at "
         f"least, of whom {claimed.colluding} may tell their noise"
     )
-    return found, (*wrong, *_wrong_prices(audited), *_wrong_secrets(plan, members))
+    return result, (*wrong, *_wrong_prices(audited), *_wrong_secrets(plan, members))
 
 
 class Claimed:
     """The numbers that a claim about sums states, 0 where it states none.
 
-    They are read from its words, as whoever relies on it reads them.
+    The numbers are read from the claim's words, as a reader of the claim would.
     """
 
     def __init__(self, words: str) -> None:
-        found = re.search(f"controller and ({'|'.join(_HELPERS)})", words)
-        self.helpers = _HELPERS[found[1]] if found else 0
+        match = re.search(f"controller and ({'|'.join(_HELPERS)})", words)
+        self.helpers = _HELPERS[match[1]] if match else 0
         self.least = _number(r"at least (\d+) of the \d+", words)
         self.members = _number(r"at least \d+ of the (\d+)", words)
         self.colluding = _number(r"most (\d+) of all", words)
@@ -99,8 +99,8 @@ class Headline:
 
 
 def _number(pattern: str, words: str) -> int:
-    found = re.search(pattern, words)
-    return int(found[1]) if found else 0
+    match = re.search(pattern, words)
+    return int(match[1]) if match else 0
 
 
 def shared_helpers(plan: Any) -> int:
@@ -122,16 +122,16 @@ def _wrong_prices(audited: SumsAudited) -> Iterator[str]:
         ("the controller and all helpers", "who see single releases", share),
         ("all other members together", "if each of them tells its noise", share),
     ):
-        found = [view.epsilon for view in claim.views if words in view.who]
+        stated = [view.epsilon for view in claim.views if words in view.who]
         least = gaussian.epsilon_of(mu, claim.delta)
-        if not found:
+        if not stated:
             yield f"the claim states no ε for {who}"
-        elif not max(found) >= least * (1.0 - _ROUNDING):
-            yield f"the claim states ε = {max(found):.4g} for {who}, whose view costs {least:.4g}"
+        elif not max(stated) >= least * (1.0 - _ROUNDING):
+            yield f"the claim states ε = {max(stated):.4g} for {who}, whose view costs {least:.4g}"
 
 
 class _Handed:
-    """Secrets that parties bring to a deployment: their own, and those that others make."""
+    """Secrets of parties in a deployment: their own, and secrets that others make."""
 
     def __init__(self, plan: Any) -> None:
         self._made: dict[tuple[str, str], bytes] = {}
@@ -164,7 +164,7 @@ def _wrong_secrets(plan: Any, members: int) -> Iterator[str]:
     every = [secret for pairs in made for secret in pairs] + [each.own for each in theirs]
     if len(set(every)) < len(every):
         yield f"{len(every) - len(set(every))} secrets are those of two pairs"
-    # Under one name, too: keys follow from secrets, not from what everybody knows.
+    # Under the same name, too: keys follow from secrets, not from public facts.
     keys += [key for each in theirs for key in _keys(each, "a member")]
     if len(set(keys)) < len(keys):
         yield f"{len(keys) - len(set(keys))} keys are those of two pairs, or of any secret"

@@ -1,1 +1,1 @@
-"""Compiled code of published FCLUB: what a server and the global one compute on arrays."""
+"""Compiled code of published FCLUB: arithmetic of local servers and of the global server."""

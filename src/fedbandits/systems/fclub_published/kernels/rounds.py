@@ -33,7 +33,7 @@ from fedbandits.systems.fclub_published.kernels.servers import (
 from fedbandits.systems.servers.kernels import NUMBER, Clock, Scratch, recommend
 
 _NOISE = int(Purpose.PRIVACY_NOISE)
-#: What a draw of noise is for: after an upload, a report, a renewal. Part of its name.
+#: The use of a draw of noise: after an upload, a report, a renewal. Part of the draw's name.
 AFTER_UPLOAD, FOR_REPORT, AT_RENEWAL = 0, 1, 2
 
 
@@ -50,30 +50,21 @@ def noise_slot(local: Local, cluster: int) -> int:
 
 
 @compiled
-def _hold_noise(local: Local, cluster: int) -> None:
-    """Let the perturbation that was taken last become what is held."""
-    trees = local.trees
-    for i in range(trees.held.shape[1]):
-        trees.held[cluster, i] = trees.coming[cluster, i]
-
-
-@compiled
 def take_noise(constants: Constants, local: Local, cluster: int) -> None:
     """Pop the next perturbation of a cluster's tree (Algorithm 5, line 5), once its draw is there.
 
-    The last one becomes what is held.
+    The perturbation before is held.
     """
     trees = local.trees
     trees.releases[cluster] += 1
-    _hold_noise(local, cluster)
+    trees.held[cluster] = trees.coming[cluster]
     add_noise(constants, trees.draws[cluster], trees.releases[cluster], trees.coming[cluster])
 
 
 @compiled
 def add_noise(constants: Constants, draws: Floats, release: int, out: Floats) -> None:
     """Write the perturbation of a tree's release, (p,), into ``out``; ``draws`` (slots, p)."""
-    for i in range(out.size):
-        out[i] = 0.0
+    out[:] = 0.0
     scale, entry_scale = constants.noise_scale, constants.entry_scale
     add_release_noise(TREE, scale, out[:0], entry_scale, draws, release, out)
 
@@ -90,16 +81,15 @@ def new_tree(local: Local, cluster: int) -> None:
 
 @compiled
 def take_report_noise(constants: Constants, local: Local, cluster: int) -> None:
-    """Take the perturbation of a report: it is H and H̄ at once (Algorithm 2, line 4)."""
+    """Take the perturbation of a report, which is H and H̄ at once (Algorithm 2, line 4)."""
     take_noise(constants, local, cluster)
-    _hold_noise(local, cluster)
+    local.trees.held[cluster] = local.trees.coming[cluster]
 
 
 @compiled
 def begin_buffer(constants: Constants, local: Local, cluster: int) -> None:
     """Begin an upload buffer after an upload or a renewal: 3ρI + H - H̄ and h - h̄, or nothing."""
-    for i in range(local.buffer.shape[1]):
-        local.buffer[cluster, i] = 0.0
+    local.buffer[cluster] = 0.0
     if constants.private:
         trees, place = local.trees, 0
         for i in range(constants.entry_scale.size):
@@ -119,7 +109,7 @@ def upload_due(constants: Constants, local: Local, cluster: int) -> bool:
 
 @compiled
 def add_upload(upload: Floats, copies: float, sums: Floats) -> None:
-    """Let an upload count so often in a sum; how many records it is of counts once."""
+    """Add an upload to a sum, ``copies`` times; its number of records counts once."""
     last = upload.size - 1
     for i in range(last):
         sums[i] += copies * upload[i]
@@ -128,7 +118,7 @@ def add_upload(upload: Floats, copies: float, sums: Floats) -> None:
 
 @compiled
 def note_upload(constants: Constants, local: Local, cluster: int) -> None:
-    """Note that what was uploaded is known from now on (Algorithm 3, line 8)."""
+    """Note that uploaded records are known from now on (Algorithm 3, line 8)."""
     if constants.private:
         local.trees.uploads[cluster] += 1
     copies = 2.0 if local.twice[0] else 1.0
@@ -166,10 +156,10 @@ def enter_upload(
     whole: float,
     part: float,
 ) -> None:
-    """Enter an upload, and mark in ``hub.due`` which clusters must be sent what they lack.
+    """Enter an upload, and mark clusters whose missing sums are due in ``hub.due``.
 
     In the authors' code the clusters of a group that was renewed share one array by accident: an
-    upload then counts twice, and all the others have it at once (``hub.twice``). ``whole`` and
+    upload then counts twice, and all others have the upload at once (``hub.twice``). ``whole`` and
     ``part`` are the two numbers of :func:`weigh_upload`.
     """
     group = hub.group_of[cluster]
@@ -189,7 +179,7 @@ def enter_upload(
 
 @compiled
 def hand_out(hub: GlobalClusters, cluster: int) -> None:
-    """Note that a cluster gets what it lacks; copy ``hub.waiting`` before (Algorithm 4, line 4)."""
+    """Note that a cluster gets its missing sums, ``hub.waiting`` (Algorithm 4, line 4)."""
     for i in range(hub.known.shape[1]):
         hub.known[cluster, i] += hub.waiting[cluster, i]
         hub.waiting[cluster, i] = 0.0
@@ -198,7 +188,7 @@ def hand_out(hub: GlobalClusters, cluster: int) -> None:
 
 @compiled
 def take_download(local: Local, cluster: int, download: Floats) -> None:
-    """Add what a cluster lacked (Algorithm 4, line 3)."""
+    """Add the missing sums of a cluster (Algorithm 4, line 3)."""
     for i in range(download.size):
         local.shared[cluster, i] += download[i]
     local.stale[cluster] = 1
@@ -216,7 +206,7 @@ def play_trees(
             for place in range(places):
                 release = steps[run, place]
                 at = release
-                while at > done:  # the blocks that a release is made of
+                while at > done:  # the blocks of a release
                     slot, name = draw_slot(TREE, at), (first + run) * trees + tree
                     fill_normal(draws[slot], key, at, name, _NOISE)
                     at &= at - 1

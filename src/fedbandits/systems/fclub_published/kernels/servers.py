@@ -29,9 +29,9 @@ from fedbandits.learners.kernels.ridge import (
 from fedbandits.systems.kernels import Tally
 from fedbandits.systems.servers.kernels import Clock, Scratch
 
-#: Who learns with whom.
+#: Clusterings: the users that learn together.
 ALONE, TOGETHER, PHASED, EDGES, SETS = 0, 1, 2, 3, 4
-#: What servers tell one another.
+#: Ways of sharing between servers.
 NEVER, ALWAYS, DELAYED = 0, 1, 2
 
 Flags = NDArray[np.uint8]
@@ -53,17 +53,17 @@ class Constants(NamedTuple):
     alpha1: float
     alpha2: float
     alpha_p: float
-    ridge: float  # λ added to what is recommended by
+    ridge: float  # λ of the models that recommend
     edge_ridge: float
     merge_ridge: float
     radius_scale: float  # exploration_scale · σ
     radius_term: float  # 2 ln(2/α), or 2 ln(mL/α) of Lemma 1
-    radius_offset: float  # what is added to T/d: 3, or ρ_max/ρ_min of Lemma 1
+    radius_offset: float  # the number added to T/d: 3, or ρ_max/ρ_min of Lemma 1
     radius_unit: float  # ρ_min in Lemma 1, else 1
     radius_shared: bool  # T is divided by L' too, and √L' multiplies the bias
     radius_bias: float  # exploration_scale · (√ρ_max + κ)
     noise_factor: float  # √32 · 2 ln(4/δ)/ε of the authors' β, or 0: another β
-    root_epsilon: float  # √ε; 1 where it has no use
+    root_epsilon: float  # √ε; 1 where ε has no use
     squared: bool  # the bonus has no root
     private: bool
     shift: float  # ρ of equation 7
@@ -79,7 +79,7 @@ class Trees(NamedTuple):
 
     draws: Floats  # (clusters, slots, p)
     releases: Ints  # (clusters,) perturbations that were taken
-    uploads: Ints  # (clusters,) those of them that uploads took
+    uploads: Ints  # (clusters,) perturbations that uploads took
     held: Floats  # (clusters, p) H̄, h̄
     coming: Floats  # (clusters, p) H, h: the perturbation that was taken last
 
@@ -87,23 +87,23 @@ class Trees(NamedTuple):
 class SetNotes(NamedTuple):
     """Notes that SCLUB keeps besides; of no rows elsewhere."""
 
-    checked: Flags  # (users,) who has come in this phase
+    checked: Flags  # (users,) whether the user has come in this phase
     size: Ints  # (clusters,) users
-    pending: Ints  # (clusters,) those of them that have not come yet
-    frozen_theta: Floats  # (clusters, d) at the phase's start, or when it came to be
+    pending: Ints  # (clusters,) users that have not come yet
+    frozen_theta: Floats  # (clusters, d) at the start of the phase, or of the cluster
     frozen_count: Floats  # (clusters,)
 
 
 class Local(NamedTuple):
-    """Servers' knowledge of their users; one server's own, or all of them side by side."""
+    """Knowledge of users: of a single server, or of all servers side by side."""
 
-    home: Ints  # (users,) the server that each lives on
+    home: Ints  # (users,) the server of each user
     sums: Floats  # (users, p + 1) raw
     cluster_of: Ints  # (users,) the local cluster of each
-    model_of: Ints  # (users,) the row of the model that recommends to each
-    partners: Ints  # (clusters,) L': local clusters that share with it, itself included
+    model_of: Ints  # (users,) the row of the model that recommends to each user
+    partners: Ints  # (clusters,) L': the local clusters in the same global cluster
     models: Models  # of S + ΔS; where there is no buffer, of S
-    acting: Models  # of S alone; of no rows unless that is acted on
+    acting: Models  # of S alone; no rows unless servers act on S
     stale: Flags  # (clusters,) sums have changed and models have not yet
     shared: Floats  # (clusters, p + 1) S, u, T
     base_log_det: Floats  # (clusters,) ln det(λI + S)
@@ -118,23 +118,23 @@ class Local(NamedTuple):
 class GlobalClusters(NamedTuple):
     """The global server's knowledge."""
 
-    cluster_of: Ints  # (users,) the local cluster of each, as servers reported it
+    cluster_of: Ints  # (users,) the reported local cluster of each user
     group_of: Ints  # (clusters,) the global cluster of each local one; -1 where there is none
-    audience: Ints  # (groups,) servers that have a part of it
+    audience: Ints  # (groups,) servers with a part of the global cluster
     known: Floats  # (clusters, p + 1) S, u, T of every local cluster
-    log_det: Floats  # (clusters,) ln det of those
-    waiting: Floats  # (clusters, p + 1) ΔS⁻, Δu⁻, ΔT⁻: what each lacks
+    log_det: Floats  # (clusters,) ln det of the known sums
+    waiting: Floats  # (clusters, p + 1) ΔS⁻, Δu⁻, ΔT⁻: the missing sums of each
     total: Floats  # (groups, p + 1) Sᵍ, uᵍ, Tᵍ
-    due: Flags  # (clusters,) who must be sent what it lacks
+    due: Flags  # (clusters,) whether the missing sums are due
     twice: Flags  # (1,) whether uploads count twice in this phase
 
 
-#: Why a run cannot go on, beside what is wrong with a record: noise left no positive matrix.
+#: A fault of a run, beside the faults of records: noise left no positive definite matrix.
 NOT_POSITIVE = 4
 
 
 class State(NamedTuple):
-    """All that changes in a run: saving it is saving the run."""
+    """All that changes in a run: a saved state is a saved run."""
 
     clock: Clock
     tally: Tally  # of every user
@@ -144,7 +144,7 @@ class State(NamedTuple):
 
 @compiled
 def radius(constants: Constants, count: float, partners: int) -> float:
-    """Return β of so many records as it is configured, times exploration_scale.
+    """Return the configured β of so many records, times exploration_scale.
 
     ``partners`` is L', the number of local clusters that share their records.
     """
@@ -226,13 +226,12 @@ def learn(
 
 @compiled
 def rename(constants: Constants, local: Local, cluster: int, scratch: Scratch) -> int:
-    """Give a cluster its lowest user's name, which it returns, and a model of its users' sums.
+    """Name a cluster by its lowest user, give it a model of its users' sums; return the name.
 
-    ``cluster`` is the number that its users carry, possibly none of theirs.
+    ``cluster`` is the present number of the cluster's users, and need not be a user of theirs.
     """
     name = -1
-    for i in range(scratch.row.size):
-        scratch.row[i] = 0.0
+    scratch.row[:] = 0.0
     for user in range(local.cluster_of.size):
         if local.cluster_of[user] == cluster:
             name = user if name < 0 else name
@@ -246,11 +245,11 @@ def rename(constants: Constants, local: Local, cluster: int, scratch: Scratch) -
 
 @compiled
 def check_edges(constants: Constants, local: Local, user: int, scratch: Scratch) -> None:
-    """Delete the user's edges, and split what falls apart (CLUB, Gentile et al. 2014, Figure 1)."""
+    """Delete the user's edges, and split the cluster (CLUB, Gentile et al. 2014, Figure 1)."""
     own = local.own
     if delete_edges_of(user, own.theta, own.records, constants.alpha1, local.edges) == 0:
         return
-    # Users whose part is known carry a number beyond all users until it is named.
+    # Users of a part carry a number beyond all users until the part is named.
     cluster, users = local.cluster_of[user], local.cluster_of.size
     parts = 0
     for member in range(users):
@@ -285,20 +284,18 @@ def _leaves(constants: Constants, local: Local, user: int, round_: int) -> bool:
 
 @compiled
 def _freeze(local: Local, cluster: int) -> None:
-    """Keep a set's estimate: a new set is compared with what it is at its birth."""
-    for i in range(local.models.theta.shape[1]):
-        local.sets.frozen_theta[cluster, i] = local.models.theta[cluster, i]
+    """Keep a set's estimate: a new set is compared with its estimate at birth."""
+    local.sets.frozen_theta[cluster] = local.models.theta[cluster]
     local.sets.frozen_count[cluster] = local.models.records[cluster]
 
 
 @compiled
 def _split(constants: Constants, local: Local, user: int, scratch: Scratch) -> int:
-    """Make a set of one user alone; what is left keeps its frozen estimate. Returns its name."""
+    """Make a set of a user alone; the rest keeps its frozen estimate. Return the rest's name."""
     sets, old, users = local.sets, local.cluster_of[user], local.cluster_of.size
     size, pending = sets.size[old] - 1, sets.pending[old]
     frozen_count = sets.frozen_count[old]
-    for i in range(scratch.gain.size):
-        scratch.gain[i] = sets.frozen_theta[old, i]
+    scratch.gain[:] = sets.frozen_theta[old]
     for member in range(users):
         if local.cluster_of[member] == old and member != user:
             local.cluster_of[member] = users
@@ -307,8 +304,7 @@ def _split(constants: Constants, local: Local, user: int, scratch: Scratch) -> i
     _freeze(local, user)
     sets.size[user], sets.pending[user] = 1, 0
     sets.size[rest], sets.pending[rest] = size, pending
-    for i in range(scratch.gain.size):
-        sets.frozen_theta[rest, i] = scratch.gain[i]
+    sets.frozen_theta[rest] = scratch.gain
     sets.frozen_count[rest] = frozen_count
     return int(rest)
 
@@ -328,7 +324,7 @@ def _alike(constants: Constants, local: Local, one: int, two: int, round_: int) 
 def _merge_all(
     constants: Constants, local: Local, start: int, round_: int, scratch: Scratch
 ) -> None:
-    """Merge a set with all that are the same, if everybody in them has come."""
+    """Merge a set with all sets that are the same, if all their users have come."""
     sets, cluster, users = local.sets, start, local.cluster_of.size
     other = 0
     while other < users:
@@ -355,7 +351,7 @@ def _merge_all(
 def check_sets(
     constants: Constants, local: Local, user: int, round_: int, scratch: Scratch
 ) -> None:
-    """Split the user off, then merge what is the same (SCLUB, Li et al. 2019, Algorithm 1)."""
+    """Split the user off, then merge equal sets (SCLUB, Li et al. 2019, Algorithm 1)."""
     sets, cluster = local.sets, local.cluster_of[user]
     sets.pending[cluster] -= 1 - sets.checked[user]
     sets.checked[user] = 1
@@ -389,7 +385,7 @@ def cluster_sums(sums: Floats, clusters: Ints, out: Floats) -> None:
 
 @compiled
 def estimates_of(sums: Floats, ridge: float) -> Floats:
-    """Return ridge estimates of all rows, (rows, d); zeros where a sum is not one of records."""
+    """Return ridge estimates of all rows, (rows, d); zeros where no records have such a sum."""
     d = packed_dimension(sums.shape[1] - 1)
     theta, factor, inverse = np.zeros((sums.shape[0], d)), np.zeros((d, d)), np.zeros((d, d))
     for row in range(sums.shape[0]):

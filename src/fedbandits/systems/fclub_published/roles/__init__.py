@@ -1,6 +1,6 @@
 """The parties of published FCLUB: local servers, and the global server, which this module has.
 
-The global server merges what local servers report, and passes on what they upload.
+The global server merges clusters that local servers report, and passes uploads on.
 """
 
 from __future__ import annotations
@@ -70,20 +70,20 @@ from fedbandits.systems.servers.roles import server_roles
 class GlobalState(HubState, frozen=True, kw_only=True):
     """All that changes in the global server; phases are -1 for none.
 
-    Of every server it keeps the sums of its newest report, (users of the server, p + 1), in rows of
+    ``kept`` has the sums of every server's newest report, (users of the server, p + 1), in rows of
     the clusters' names.
     """
 
-    hub: GlobalClusters  # of all servers, as they began anew last
-    labels: Ints  # (users,) the local cluster of each, as servers reported it last
+    hub: GlobalClusters  # of all servers, since clusters last began anew
+    labels: Ints  # (users,) the local cluster of each user in the newest reports
     since: tuple[int, ...]  # the phase in which every server's clusters last began anew
-    #: Whether a server's clusters did not begin anew when all others did: it keeps them, and has
-    #: no part in any until it reports again.
+    #: Whether a server's clusters did not begin anew when all others did: the server keeps its
+    #: clusters, which are in no global cluster until the server's next report.
     behind: tuple[bool, ...]
 
 
 class GlobalServer(Hub[GlobalState]):
-    """Merges clusters that servers report, and passes on what they upload; it adds no noise."""
+    """A hub that merges clusters of servers, and passes uploads on; the hub adds no noise."""
 
     GATHERING = Gathering("server", PhaseReport, number="phase", first=0, in_step=True)
     TRANSITIONS: ClassVar[Transitions] = serving(PhaseReport, Upload, Observation, Deadline)
@@ -110,7 +110,7 @@ class GlobalServer(Hub[GlobalState]):
                 return super()._compute(event)
 
     def _group(self, message: Upload | Observation, sharing: int) -> int | None:
-        """Return the global cluster of a sender's cluster; None if one of both began anew since."""
+        """Return the global cluster of a sender's cluster; None if either began anew since."""
         cluster, state, place = message.cluster, self._state, self._place[message.sender]
         if (
             self._plan.constants.sharing != sharing
@@ -212,7 +212,7 @@ class GlobalServer(Hub[GlobalState]):
         """Merge the newest reports of all servers that have ever reported."""
         try:
             return super()._end_waiting(event)
-        except NotARecordsSumError:  # rounding alone can do that: each is a sum by itself
+        except NotARecordsSumError:  # by rounding alone: each report is a sum by itself
             return Step(self._after(included=self._state.newest))
 
     def _hand_out(self, state: GlobalState) -> Step:
@@ -223,7 +223,7 @@ class GlobalServer(Hub[GlobalState]):
         reports = np.zeros((len(self._home), self._plan.size + 1))
         for users, rows in zip(self._users, state.kept, strict=True):
             reports[users] = rows
-        # A server that is back after it was left behind begins anew, and so must all.
+        # A server that was left behind and is back begins anew, and so must all.
         back = any(a and b for a, b in zip(fresh, state.behind, strict=True))
         first = back or int(state.included.max()) < 0
         proposal = propose(constants, hub, self._home, known, state.labels, reports, first)

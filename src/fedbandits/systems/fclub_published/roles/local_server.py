@@ -1,4 +1,4 @@
-"""A local server of FCLUB: it decides for its users, learns, and uploads the sums that are due."""
+"""A local server of FCLUB, which decides for its users, learns, and uploads sums when due."""
 
 from __future__ import annotations
 
@@ -81,6 +81,7 @@ from fedbandits.systems.fclub_published.state import (
 )
 from fedbandits.systems.servers.roles import Recommended, Server, ServerState
 from fedbandits.systems.servers.system import ServerSupply
+from fedbandits.systems.shell import staying
 
 #: In place of a phase, for clusters that have never begun anew.
 NEVER_BEGUN = -1
@@ -93,8 +94,8 @@ class LocalState(ServerState, frozen=True, kw_only=True):
     groups: dict[int, int]  # to global clusters' rows of models, where every record is shared
     reported: Floats  # (users, p + 1) clusters' sums at the last report, in rows of their names
     since: int = NEVER_BEGUN  # the phase in which its clusters last began anew
-    #: Whether its clusters are others than those that began then: their buffers were never begun,
-    #: so that nothing is hidden in them, and nothing is uploaded.
+    #: Whether its clusters have changed since: buffers of new clusters were never begun, have no
+    #: noise, and are not uploaded.
     apart: bool = False
     waits: bool = False  # whether the last report may still be answered
     steps: int = 0  # requests so far for noise that covers sums
@@ -114,11 +115,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         ("ready", EndRound): ("ready", "reporting"),
         ("reporting", EndRound): ("reporting",),
         ("reporting", Deadline): ("ready", "reporting"),
-        **{
-            (stage, kind): (stage,)
-            for stage in ("ready", "reporting")
-            for kind in (Decide, Observe, LetGo, Download, SharedObservation)
-        },
+        **staying(("ready", "reporting"), Decide, Observe, LetGo, Download, SharedObservation),
         ("ready", Partition): ("ready",),
         ("reporting", Partition): ("ready",),
     }
@@ -126,7 +123,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
     def __init__(self, seat: Seat, plan: PublishedFCLUBPlan, supply: ServerSupply) -> None:
         users = len(plan.facts.users_of(seat.place))
         local = empty_local(plan, np.zeros(users, np.int64))
-        #: Whether noise covers sums; else it is simulated, and added to them.
+        #: Whether noise covers sums; else noise is simulated, and added to sums.
         self._covers = plan.private and hasattr(supply.noise, "cover")
         if self._covers:  # trees of perturbations stay empty
             trees = local.trees._replace(draws=local.trees.draws[:, :0].copy())
@@ -141,8 +138,8 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
     def learned(self) -> Learned:
         """Return the model that recommends to each user: that of the user's cluster.
 
-        Clusters were found in raw records, and a model may have the newest ones in it: the model
-        says so, whatever noise there is.
+        Clusters were found in raw records, and a model may have the newest records in it: the model
+        says so, with or without noise.
         """
         theta, inverse, records = [], [], []
         for row in self._state.local.model_of.tolist():
@@ -161,9 +158,9 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         )
 
     def _up_to_date(self, row: int) -> tuple[Local, int, bool]:
-        """Find a model that is up to date: in which rows, which of them, and whether it is sound.
+        """Return rows with an up-to-date model, the model's row, and whether the model is sound.
 
-        One that is stale is brought up to its sums in a copy of its row.
+        A stale model is brought up to its sums in a copy of its row.
         """
         local = self._state.local
         if not local.stale[row]:
@@ -198,7 +195,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
     def _learn(self, after: LocalState, decision: Recommended, reward: float) -> Step:
         """Learn a record; the noise of an upload is settled before anything changes."""
         constants, local = self._plan.constants, after.local
-        if after.stage == "ready" and after.waits:  # what leaves now is in no report's answer
+        if after.stage == "ready" and after.waits:  # what leaves now is too late for the report
             after = msgspec.structs.replace(after, waits=False)
         write_noise: Callable[[], None] | None = None
         if constants.private and self._will_be_due(after, decision):
@@ -227,17 +224,14 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         if after.apart or constants.sharing == NEVER:
             return ()
         cluster = int(local.cluster_of[decision.place])
-        addressed: dict[str, Any] = {
-            "sender": self.name, "receiver": self._hub, "since": after.since,
-            "cluster": int(self.users[cluster]),
-        }  # fmt: skip
         if constants.sharing == ALWAYS:
-            return [Observation(**addressed, record=pack(np.append(decision.context, reward)))]
+            record = pack(np.append(decision.context, reward))
+            return [Observation(**self._addressed(after, cluster), record=record)]
         if constants.private:
             if write_noise is None:
                 return ()
             write_noise()
-        else:  # as upload_due says: handing it all that is known takes longer
+        else:  # upload_due, without the time of passing all arrays
             grown = local.models.log_det[cluster] - local.base_log_det[cluster]
             if after.stage != "ready" or grown < constants.log_upload:
                 return ()
@@ -247,7 +241,14 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
             begin_buffer(constants, local, cluster)
         else:  # the same, sooner
             local.buffer[cluster] = 0.0
-        return [Upload(**addressed, sums=sums)]
+        return [Upload(**self._addressed(after, cluster), sums=sums)]
+
+    def _addressed(self, after: LocalState, cluster: int) -> dict[str, Any]:
+        """Return the fields of every message on a cluster."""
+        return {
+            "sender": self.name, "receiver": self._hub, "since": after.since,
+            "cluster": int(self.users[cluster]),
+        }  # fmt: skip
 
     def _will_be_due(self, after: LocalState, decision: Recommended) -> bool:
         """Tell whether a record makes an upload due: :func:`.upload_due` in advance."""
@@ -263,12 +264,12 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         return bool(log_det - local.base_log_det[cluster] >= constants.log_upload)
 
     def _drawn(self, cluster: int, round_: int, kind: int) -> Floats:
-        """Draw simulated noise, (p,), by its name: the cluster, the round, and what it is for."""
+        """Draw simulated noise, (p,), by its name: the cluster, the round, and the use."""
         name = int(self.users[cluster]), round_, kind
         return checked_noise(self._noise(*name), self._plan.size)
 
     def _noise_of(self, after: LocalState) -> ClusterNoise:
-        """Return the noise of what leaves with an event; the noise writes to ``after.local``."""
+        """Return the noise of an event's releases; the noise writes to ``after.local``."""
         plan, local = self._plan, after.local
         if self._covers:
             self._has_noise = False
@@ -368,7 +369,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         return msgspec.structs.replace(after, **noise.kept)
 
     def _checked(self, message: Partition, clusters: Ints) -> Renewal:
-        """Return what local clusters begin anew with, as a message has it."""
+        """Return the renewal of local clusters in a message."""
         size = self._state.local.sums.shape[1]
         sums = unpack(message.sums, len(clusters) * size).reshape(len(clusters), -1)
         if len(message.groups) != len(clusters) or len(message.partners) != len(clusters):
@@ -409,7 +410,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         return in_range and self._plan.facts.home[message.cluster] == self._index
 
     def _require_same(self, message: Download | SharedObservation) -> None:
-        """Refuse a message about clusters that began anew in another phase than these."""
+        """Refuse a message about clusters that began anew in another phase than here."""
         if message.since != self._state.since:
             raise OutOfOrderError(
                 f"{self.name}: clusters began anew in phase {self._state.since}, not in "

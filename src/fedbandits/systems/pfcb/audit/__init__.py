@@ -62,7 +62,7 @@ from fedbandits.systems.sums_audit.run import MEMBERS, SUMS, SumsAudited
 
 
 def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
-    """Return what an audit plays: reports as configured, then whole buyers on a log, reacting."""
+    """Return the games of an audit: reports as configured, then whole buyers on a log, reacting."""
     if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
     moves = plan.late and plan.constants.releases > 1
@@ -77,7 +77,7 @@ def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
 
 
 def noise_checks(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[NoisyNumbers]:
-    """Return all that buyers report: as configured, and as a few of them with secure noise."""
+    """Return all reports of buyers as configured, and of a few buyers with secure noise."""
     if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
     small = making_all(system, plan)
@@ -98,7 +98,7 @@ def protocol_checks(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Protoc
 ROUNDS = 48
 #: Releases that whole buyers make where they make all.
 _MOST_RELEASES = 24
-#: Of so many buyers of secure sums one may tell the others its noise, and three share the noise.
+#: Buyers of whole runs: in secure sums one may tell the others its noise, and three share noise.
 BUYERS, PRODUCERS = 4, 2
 #: The world that whole buyers are audited in.
 WORLD = Procurement(
@@ -169,13 +169,13 @@ def messages_game(
     small: SmallWorld, neighbours: Neighbours, rounds: tuple[int, int], secure: bool = False,
     times: int = 1,
 ) -> MessagesGame:  # fmt: skip
-    """Attack whole buyers, of whom one's purchase from one producer is replaced.
+    """Attack whole buyers, with a purchase of a buyer from a producer replaced.
 
     Its round is drawn from ``rounds``, the first and the last. ``secure``: with the noise of a
-    deployment. It may be so many ``times`` as large as the capacity.
+    deployment. The purchase may be so many ``times`` as large as the capacity.
     """
     plan, (first, last), fixed = small.plan, rounds, neighbours == "fixed log"
-    # Whoever acts on reports alone buys what follows from them and from what is public.
+    # Purchases of a buyer that acts on reports alone follow from reports and public facts.
     informed = fixed or plan.config.local_view == "released"
 
     def make(run: PartiesReplicate, number: int, targets: Targets) -> BuyersRun:
@@ -193,7 +193,7 @@ def messages_game(
 
 
 def late_game(small: SmallWorld) -> MessagesGame:
-    """Attack whole buyers, of whom one's purchase is inspected in time, or late.
+    """Attack whole buyers, with a purchase of a buyer inspected in time, or late.
 
     They must have two exchanges at least.
     """
@@ -221,7 +221,7 @@ def exchange_rounds_of(plan: PFCBPlan) -> list[int]:
 
 
 class Order(NamedTuple):
-    """A replaced purchase: of which buyer, from which producer, in which round."""
+    """A replaced purchase: its buyer, its producer, its round."""
 
     buyer: int
     producer: int
@@ -229,14 +229,14 @@ class Order(NamedTuple):
 
 
 class BuyersRun(AuditedRun):
-    """Whole buyers; in one round some of them find no good unit, or none but good ones.
+    """Whole buyers; in one round some buyers find no good unit, or good units alone.
 
     On a fixed log, where amounts are covered too, such a buyer buys nothing in the first world.
 
-    ``orders`` are the replaced purchases, at most one of a buyer. On a ``fixed`` log everybody buys
-    all there is in every round, whatever was decided. If ``informed``, someone looks at the first
-    buyer who knows all other purchases. ``number`` names the draws. A replaced purchase is of
-    ``times`` the capacity: a buyer may refuse that, and then learns nothing of the purchase.
+    ``orders`` are the replaced purchases, at most one of a buyer. On a ``fixed`` log all buyers buy
+    their capacity in every round, whatever they decided. An ``informed`` attacker of the first
+    buyer knows all other purchases. ``number`` names the draws. A replaced purchase is of ``times``
+    the capacity: a buyer learns nothing from a purchase that the buyer refuses.
     """
 
     def __init__(
@@ -301,7 +301,7 @@ class BuyersRun(AuditedRun):
         self._fresh, self._before = self._fresh and running, self._units.copy()
 
     def _hear_total(self) -> None:
-        """Note a new secure sum in capacities, less all that is known of other purchases."""
+        """Note a new secure sum in capacities, less the known part of other purchases."""
         total = None if self._plan.secure is None else self.new_total()
         if total is None:
             return
@@ -312,7 +312,7 @@ class BuyersRun(AuditedRun):
         self.note((reported - self._units) / capacity, self._fresh)
 
     def released(self, message: Any) -> Released | None:
-        """Return a report, in capacities, and in deviations of the noise that its rows share.
+        """Return a report, in capacities, and in deviations of the common noise of its rows.
 
         Or the share of a secure sum, in deviations of a draw of all noise in the sum: a share moves
         as far as the sum.
@@ -338,16 +338,16 @@ def _exact(buyer: Any) -> Floats:
 
 
 class LateRun(BuyersRun):
-    """Buyers who buy all there is; the outcome of one order is known at once, or late.
+    """Buyers that buy their capacity; the outcome of one order is known at once, or late.
 
-    That order is of one producer alone: the outcomes of an order are told together. The parameters
-    are those of :class:`BuyersRun`.
+    The order is of one producer alone: the outcomes of an order come together. For parameters see
+    :class:`BuyersRun`.
     """
 
     def __init__(self, run: PartiesReplicate, number: int, order: Order) -> None:
         super().__init__(run, number, fixed=True, informed=True, orders=[order])
         self._ends = exchange_rounds_of(self._plan)
-        #: The exchange whose report has the order where it is known at once.
+        #: The exchange whose report has the order, if the outcome is known at once.
         self._batch = int(np.searchsorted(self._ends, self._round)) + 1
         self._held: tuple[Decision, Ints] | None = None
 
@@ -370,7 +370,7 @@ class LateRun(BuyersRun):
             self._held = None
 
     def _replaced(self, world: int, capacity: Ints) -> tuple[Ints, Ints]:
-        """Return units bought and good of the order that is known at once or late."""
+        """Return units bought and good of the order, known at once or late."""
         order: Floats = np.zeros((2, len(capacity)))
         order[:, self._producer] = corners(self._plan)[world] * capacity[self._producer]
         bought, good = order.astype(np.int64)

@@ -1,10 +1,10 @@
 """Reports as configured, for an audit: the attackers of reports, attacks, and the noise.
 
-One purchase is replaced, of a buyer and a producer that are drawn. Or it moves from one report to
-another, because its outcome comes late in one world. Then it is counted in one batch in world 0 and
-in another in world 1; both are corners of what a purchase can be. Which two batches: those whose
-reports show the most. Of running sums that is worked out here from what is stated of the mechanism,
-not from how it is priced. All numbers are in capacities.
+One purchase is replaced, of a drawn buyer and producer. Or a purchase moves from one report to
+another, because its outcome comes late in one world. Then the purchase counts in one batch in world
+0 and in another in world 1; both are corners of possible purchases. The two batches are the batches
+whose reports show the most. For running sums these follow here from the stated mechanism, not from
+its price. All numbers are in capacities.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ from fedbandits.systems.pfcb.kernels import RUNNING, empty_books
 from fedbandits.systems.pfcb.kernels.rounds import draw_reports, play_reports, play_sums
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
-#: The most units that anybody buys.
+#: The most units of a purchase.
 UNITS = 10
 
 
-# ---------------------------------------------------------------- who looks at reports
+# ---------------------------------------------------------------- attackers of reports
 
 
 def record_pair(amounts: bool) -> tuple[Floats, Floats]:
     """Return units bought and good of the replaced purchase, as shares of the capacity, by world.
 
-    ``amounts``: whether it is covered how much was bought, and not only how much of it was good.
+    ``amounts``: whether amounts bought are covered, beside the amounts found good.
     """
     return np.array([0.0, 0.0] if amounts else [1.0, 0.0]), np.array([1.0, 1.0])
 
@@ -82,14 +82,14 @@ def draw_covariance(plan: PFCBPlan, release: int) -> Floats:
 
 
 def covariance_over_time(plan: PFCBPlan) -> Floats:
-    """Return the covariance of all reports of one number, in that of one draw, (n, n)."""
+    """Return the covariance of a number in all reports, in the variance of a draw, (n, n)."""
     if plan.continual is None:
         return np.eye(plan.constants.releases)
     return covariance_of(plan.continual)
 
 
 def attacker(plan: PFCBPlan, amounts: bool, steps: Ints) -> Attacker:
-    """Return the attacker of some reports about one producer, who knows all other purchases."""
+    """Return the attacker of some reports on a producer that knows all other purchases."""
     zero, one = record_pair(amounts)
     change, covariance = one - zero, plan.constants.covariance
     if plan.continual is not None:
@@ -108,11 +108,11 @@ def attacker(plan: PFCBPlan, amounts: bool, steps: Ints) -> Attacker:
 
 
 class Moved(NamedTuple):
-    """An attacker that sees reports of one producer, and knows all but the batch of a purchase."""
+    """An attacker of reports on a producer that knows all but the batch of a purchase."""
 
-    means: Floats  # (2, n, 2): what the purchase adds to each report in either world
+    means: Floats  # (2, n, 2): the purchase's part of each report in either world
     precision: Floats  # (2 n, 2 n): inverse covariance of the reports' noise
-    deviation: Floats  # (n, 2): deviations of that noise
+    deviation: Floats  # (n, 2): deviations of the noise
 
     def look(self, values: Floats) -> Look:
         """Return the likelihood ratio of reports (runs, n, 2), and numbers without noise."""
@@ -129,8 +129,8 @@ class Moved(NamedTuple):
 def corners(plan: PFCBPlan) -> Floats:
     """Return the purchase in either world, (2, 2): units bought and good.
 
-    The corners (1, 0) and (1, 1) are at an angle in the noise's measure: what running sums that
-    hold both have in common is least then. Where only one report has each, the longest will do.
+    The corners (1, 0) and (1, 1) are at an angle in the noise's measure: so their running sums have
+    least in common. Where each is in a single report, the longest corner will do.
     """
     running = plan.constants.reports == RUNNING
     return np.array([[1.0, 0.0 if running else 1.0], [1.0, 1.0]])
@@ -152,7 +152,7 @@ def moved(plan: PFCBPlan, steps: Ints, batches: tuple[int, int]) -> Moved:
 
 
 def farthest_batches(plan: PFCBPlan, steps: Ints) -> tuple[int, int]:
-    """Return the first batch, and the one that is as far from it as any, of running sums."""
+    """Return the first batch, and the batch farthest from the first, of running sums."""
     if plan.continual is None:
         return 1, 2
     encoder = np.linalg.solve(decoder(plan.continual, steps), np.tri(len(steps)))
@@ -167,14 +167,14 @@ class _Attacked(NamedTuple):
     """The reports that are attacked, and the purchase that is replaced in them."""
 
     plan: PFCBPlan
-    steps: Ints  # running sums that all runs look at; else the least noisy report, if any is
+    steps: Ints  # running sums in all runs; else the least noisy report, if any is
     record: ReplacedRecord
 
 
 def contents_games(plan: PFCBPlan) -> list[Game]:
     """Attack reports about one drawn producer: all running sums, or the record's batch and another.
 
-    The first record is in all running sums: only another shows what two have in common.
+    The first record is in all running sums: only a later record shows noise in common.
     """
     running = plan.continual is not None and plan.constants.releases > 1
     return [_contents_game(plan, late) for late in ((False, True) if running else (False,))]
@@ -193,7 +193,7 @@ def _contents_game(plan: PFCBPlan, late: bool) -> ContentsGame:
         steps = np.array([] if alike else [least], np.int64)
         seen = f"{'a drawn one' if alike else f'report {least}'} of {releases} reports and another"
         made, places = 1, min(2, releases)
-    # Where batches are reported the record is in one alone, and the other report looks on.
+    # Where batches are reported the record is in one report alone.
     known = steps if len(steps) else np.array([1], np.int64)
     record = ReplacedRecord(record_pair(amounts), attacker(plan, amounts, known), late)
     which = ", a purchase of a drawn batch" if late else ""
@@ -284,9 +284,9 @@ def _look_for_moved(
 # ---------------------------------------------------------------- noise
 
 
-#: Units that a report stands for in a check of noise: they are taken off again.
+#: Units in each report of a check of noise; the check takes the units off again.
 _BOUGHT = 3.0
-#: Keys of draws that nothing else here has.
+#: Keys of the draws of noise checks.
 _CHECKED = 2**21
 
 
@@ -300,7 +300,7 @@ def simulated_numbers(plan: PFCBPlan) -> NoisyNumbers:
 
 
 def secure_numbers(small: SmallWorld) -> NoisyNumbers:
-    """Return all that a few buyers report with the noise of a deployment."""
+    """Return all reports of a few buyers with the noise of a deployment."""
     plan: PFCBPlan = small.plan
     steps = np.arange(1, plan.constants.releases + 1)
     return _stated(plan, plan.constants.agents, steps).deployed(small, _reports)
@@ -310,7 +310,7 @@ def share_numbers(small: SmallWorld, secure: bool) -> NoisyNumbers:
     """Return all noise in a few buyers' shares, with the noise of a deployment, or a simulation."""
     plan: PFCBPlan = small.plan
     steps, producers = np.arange(1, plan.constants.releases + 1), plan.constants.producers
-    turned = np.array([[1.0, 0.0], [-1.0, 2.0]])  # from (w, y) to what is added up
+    turned = np.array([[1.0, 0.0], [-1.0, 2.0]])  # from (w, y) to the summed numbers
     axes = np.sqrt(np.diag(turned @ plan.constants.covariance @ turned.T))
     if plan.continual is None or plan.secure is None:
         raise ValueError("in this plan reports are seen, so there are no shares")

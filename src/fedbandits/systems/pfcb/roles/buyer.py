@@ -8,13 +8,11 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
+from fedbandits.federation.exchange.broadcast import Broadcast
 from fedbandits.federation.messages import (
-    DuplicateError,
     ImplausibleError,
     Message,
-    OutOfOrderError,
     pack,
     unpack,
 )
@@ -42,10 +40,6 @@ from fedbandits.systems.pfcb.roles.buying import (
     initial_buyer_state,
 )
 from fedbandits.systems.shell import staying
-
-
-class LateReportError(RemoteProtocolError):
-    """A report of an exchange that is over."""
 
 
 class Report(Message, frozen=True, kw_only=True, tag="pfcb.report"):
@@ -114,55 +108,25 @@ def _values(
     return encode(plan.continual, sums, release) / constants.scale
 
 
-class Exchange:
-    """Part of a buyer that hears the others; it takes reports in the order of ``buyers``."""
+class Exchange(Broadcast[BuyerState]):
+    """Part of a buyer that hears the others."""
 
     def __init__(
         self, plan: PFCBPlan, name: str, buyers: tuple[str, ...], capacities: Ints
     ) -> None:
-        self.buyers = buyers
-        self._plan, self._name, self._capacities = plan, name, capacities
-        self._place = {buyer: place for place, buyer in enumerate(buyers)}
-        self._most = float(plan.schedule.most_records)
+        super().__init__(name, buyers, plan.constants.releases, plan.exchange_round)
+        self._plan, self._capacities = plan, capacities
+        self._most_purchases = float(plan.schedule.most_records)
         deviations = np.sqrt(np.diag(plan.constants.covariance))
         #: (n, 2 m): half of the largest purchase, and the noise of one unit of scale.
         self._half = 0.5 * np.tile(capacities, 2)
         self._scales = np.concatenate([capacities * each for each in deviations], axis=1)
 
-    def heard(self, state: BuyerState, message: Report) -> BuyerState:
-        """Return the state with a report in its inbox; refuse one that is not due, or cannot be."""
-        self._check_turn(state, message)
+    def _checked(self, message: Report) -> Floats:
+        """Return units (2, m) that the terms allow, but for noise; in clear they are whole."""
         sums = unpack(message.sums, 2 * self._capacities.shape[1])
-        self._check_plausible(message, sums)
-        told = {**state.inbox.get(message.release, {}), message.sender: sums.reshape(2, -1)}
-        return msgspec.structs.replace(state, inbox={**state.inbox, message.release: told})
-
-    def _check_turn(self, state: BuyerState, message: Report) -> None:
-        """Refuse reports but of the exchange that is going on, and of the one after it.
-
-        A buyer that has all reports of an exchange, or waits no longer for them, may be an exchange
-        ahead.
-        """
-        release, plan = message.release, self._plan
-        going_on = state.releases + (state.stage == "ready")
-        planned = 1 <= release <= plan.constants.releases
-        if not planned or message.round != plan.exchange_round(release) or release > going_on + 1:
-            raise OutOfOrderError(
-                f"{self._name}: report {release} of round {message.round} from {message.sender}, "
-                f"while exchange {going_on} of {plan.constants.releases} is next"
-            )
-        if release < going_on:
-            raise LateReportError(
-                f"{self._name}: report {release} from {message.sender}, while exchange {going_on} "
-                "is next"
-            )
-        if message.sender in state.inbox.get(release, {}):
-            raise DuplicateError(f"{self._name}: {message.sender} reported {release} already")
-
-    def _check_plausible(self, message: Report, sums: Floats) -> None:
-        """Check that the terms allow these units, but for noise; in clear they are whole."""
         constants, place = self._plan.constants, self._place[message.sender]
-        purchases = self._plan.batches(message.release) * self._most
+        purchases = self._plan.batches(message.release) * self._most_purchases
         half, deviation = self._half[place], noise_deviation(constants, message.release)
         centred = sums - purchases * half
         possible = not any_implausible(centred, half, purchases, self._scales[place], deviation)
@@ -174,12 +138,7 @@ class Exchange:
             raise ImplausibleError(
                 f"{self._name}: {message.sender} reports what capacities and noise do not allow"
             )
-
-    def caught_up(self, state: BuyerState) -> BuyerState:
-        """Take exchanges that are over; the one going on too, if all have been heard."""
-        going_on = state.stage == "exchanging"
-        all_heard = len(state.inbox.get(state.releases, {})) == len(self.buyers)
-        return self.taken(state, state.releases - (going_on and not all_heard))
+        return sums.reshape(2, -1)
 
     def taken(self, state: BuyerState, through: int) -> BuyerState:
         """Return the state in which the reports up to an exchange are in the books.
@@ -199,7 +158,7 @@ class Exchange:
             if constants.reports == RUNNING:
                 told = newest = {**newest, **told}
             begin_exchange(constants, books)
-            for place, buyer in enumerate(self.buyers):
+            for place, buyer in enumerate(self.members):
                 mine = place == index
                 if buyer in told and not (mine and constants.raw_view):
                     take_report(
@@ -264,7 +223,7 @@ class Buyer(Buying[BuyerState]):
             "round": self._plan.exchange_round(made),
             "sums": pack(report.reshape(-1)),
         }
-        others = (buyer for buyer in self._exchange.buyers if buyer != self.name)
+        others = (buyer for buyer in self._exchange.members if buyer != self.name)
         return Step(after, [Report(sender=self.name, receiver=other, **told) for other in others])
 
     def _take_message(self, message: Report) -> Step:
