@@ -40,7 +40,9 @@ class Answer(NamedTuple):
 
 _NOTHING = Answer(204)
 _ALIVE = Answer(200, b'{"alive":true}')
-_READY = Answer(200, b'{"ready":true}')
+_READY, _CONNECTED = Answer(200, b'{"ready":true}'), Answer(200, b'{"connected":true}')
+#: Tells whoever asks to ask again.
+_SOON = ((b"retry-after", b"1"),)
 
 
 class Request:
@@ -182,12 +184,19 @@ class Endpoints:
         return _ALIVE
 
     async def ready(self, request: Request) -> Answer:
-        """Tell whether the party takes requests and reaches its peers."""
+        """Tell whether the party can do its work."""
         del request
         if not self._served.ready:
-            retry = ((b"retry-after", b"1"),)
-            raise Refused(no.NOT_READY, "it is not connected, or its store does not work", retry)
+            waits = "it waits for secrets of peers, has stopped, or its store does not work"
+            raise Refused(no.NOT_READY, waits, _SOON)
         return _READY
+
+    async def connected(self, request: Request) -> Answer:
+        """Tell whether the party reaches the broker."""
+        del request
+        if not self._served.connected:
+            raise Refused(no.NOT_READY, "it does not reach the broker, and decides alone", _SOON)
+        return _CONNECTED
 
     def _shapes_there(self) -> Shapes:
         if self.shapes is None:
@@ -349,7 +358,12 @@ def _always(endpoints: Endpoints) -> list[Route]:
         ),
         Route(
             "GET", "/readyz", endpoints.ready,
-            "Whether the party is connected and its store works. No token is needed.", 200, None,
+            "Whether the party can do its work, with or without a broker. No token is needed.",
+            200, None, (no.NOT_READY,), answer=dict,
+        ),
+        Route(
+            "GET", "/connectedz", endpoints.connected,
+            "Whether the party reaches the broker. No token is needed.", 200, None,
             (no.NOT_READY,), answer=dict,
         ),
     ]  # fmt: skip
