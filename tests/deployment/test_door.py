@@ -506,6 +506,58 @@ def test_more_connections_than_there_may_be_are_refused_and_told_of(tmp_path, ca
     )
 
 
+@pytest.mark.parametrize(
+    "sends", [b"", b"GET /v1/status HTTP/1.1\r\nx: ", b"GET /healthz HTTP/1.1\r\n\r\n"]
+)
+def test_whoever_shows_no_token_keeps_nobody_out(tmp_path, monkeypatch, caplog, sends):
+    """Half-open connections leave room for whoever comes; those that were let in keep theirs."""
+    monkeypatch.setattr("fedbandits.deployment.door.connections.GRACE", 0.1)
+
+    async def scenario(http, door):
+        url, headers = f"{http.base_url}/v1/status", dict(http.headers)
+        kept = httpx.AsyncClient(headers=headers, trust_env=False)
+        assert (await kept.get(url)).status_code == 200
+        (own,) = door._connections.state.connections
+        async with contextlib.AsyncExitStack() as held:
+            for _ in range(3):
+                for _ in range(20):
+                    _, writer = await held.enter_async_context(raw(door))
+                    writer.write(sends)
+                await asyncio.sleep(0.3)
+                assert (await http.get("/v1/status")).status_code == 200
+                fresh = httpx.AsyncClient(headers=headers, trust_env=False)
+                assert (await fresh.get(url)).status_code == 200
+                await fresh.aclose()
+            assert own in door._connections.state.connections
+            assert (await kept.get(url)).status_code == 200
+        await kept.aclose()
+
+    played(scenario, InMemory(agents(), "north"), tmp_path, most_connections=20)
+    assert "127.0.0.1 shows no token" in caplog.text
+
+
+def test_a_stranger_has_a_time(tmp_path):
+    """However busy it is with what needs no token."""
+    ask = b"GET /healthz HTTP/1.1\r\nhost: door\r\n\r\n"
+
+    async def scenario(http, door):
+        headers = dict(http.headers)
+        kept = httpx.AsyncClient(headers=headers, trust_env=False)
+        await kept.get(f"{http.base_url}/v1/status")
+        async with raw(door) as (reader, writer):
+            began = asyncio.get_running_loop().time()
+            with contextlib.suppress(ConnectionError):
+                while not reader.at_eof():
+                    writer.write(ask)
+                    await reader.read(1000)
+                    await asyncio.sleep(0.02)
+            assert asyncio.get_running_loop().time() - began < 30.0
+        assert len(door._connections.state.connections) == 1
+        await kept.aclose()
+
+    played(scenario, InMemory(agents(), "north"), tmp_path, request_time=0.5)
+
+
 def test_connections_leave_half_of_all_files_to_others(monkeypatch):
     monkeypatch.setattr("resource.getrlimit", lambda _: (256, 256))
     assert most_connections(1_000) == (128, "this process may open 256 files: raise ulimit -n")
