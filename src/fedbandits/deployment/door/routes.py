@@ -246,7 +246,8 @@ class Route(NamedTuple):
     do. ``body`` and ``answer`` are types of what is sent and answered; None for nothing, ``dict``
     for an object. ``kind`` is the media type of the answer. ``empty`` says what an answer 204
     means, where that is another answer than the one above. ``query`` has schemas of the query's
-    values.
+    values. It ``takes_key`` where the header Idempotency-Key makes a request that is sent again the
+    same one.
     """
 
     method: str
@@ -261,6 +262,7 @@ class Route(NamedTuple):
     kind: bytes = JSON
     empty: str = ""
     query: dict[str, dict[str, Any]] = {}  # noqa: RUF012
+    takes_key: bool = False
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -299,7 +301,7 @@ def _decisions(endpoints: Endpoints) -> list[Route]:
             "POST", "/v1/decisions", endpoints.decisions(),
             "Ask for a decision. It is durable when it is answered. Asked again with the same "
             "header Idempotency-Key, it is the same decision while it is open.", 200, "decide",
-            _PARTY, body=shapes.asked, answer=shapes.decided,
+            _PARTY, body=shapes.asked, answer=shapes.decided, takes_key=True,
         ),
         Route(
             "POST", "/v1/rewards", endpoints.rewards(),
