@@ -55,6 +55,11 @@ class Difference(NamedTuple):
     ours: Any
     theirs: Any
 
+    @property
+    def is_of_versions(self) -> bool:
+        """True if two versions of fedbandits made the terms, whatever else differs in them."""
+        return self.key == "wire"
+
     def __str__(self) -> str:
         if self.key == "wire":
             return (
@@ -122,7 +127,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, TypeError):
             raise ValueError("not the terms of a federation") from None
         own = dict(_leaves(msgspec.msgpack.decode(self.content)))
-        for key in sorted(own.keys() | other.keys()):
+        keys = sorted(own.keys() | other.keys(), key=lambda key: (key != "wire", key))
+        for key in keys:  # another version has other keys, too, which nobody has changed
             ours, their = own.get(key, _ABSENT), other.get(key, _ABSENT)
             if ours != their or type(ours) is not type(their):
                 is_of_file = isinstance(self.federation, dict)
