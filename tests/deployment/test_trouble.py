@@ -13,6 +13,8 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 
+from fedbandits.deployment.delivery.exchange import Exchange
+from fedbandits.deployment.delivery.transport import MemoryTransport
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.events import Kind, Received
 from fedbandits.deployment.storage.store import Store
@@ -140,7 +142,7 @@ def test_clocks_of_peers_that_were_set_right_are_believed(tmp_path, monkeypatch)
     async def work(deployed):
         node = deployed.nodes["clinic-0"]
         exchange = node.delivery.exchanges["hub"]
-        exchange.offset = 3600.0  # as a greeting would have told that was kept back
+        exchange.ahead += 3600.0  # as a greeting would have told that was kept back
         node.clock._look()
         assert node.clock.problem
         await until(lambda: abs(exchange.offset) < 60)
@@ -148,6 +150,66 @@ def test_clocks_of_peers_that_were_set_right_are_believed(tmp_path, monkeypatch)
         assert not node.clock.problem
 
     running(federation, tmp_path, work)
+
+
+def test_a_peers_clock_that_moves_later_is_told_of(tmp_path, monkeypatch):
+    """A greeting at the start is not enough: clocks run, and are set, afterwards."""
+    delivery = "fedbandits.deployment.delivery.delivery"
+    monkeypatch.setattr(f"{delivery}.LONGEST_PAUSE", 0.05)
+    monkeypatch.setattr(f"{delivery}._ASK_AFTER", 0.2)
+    real = Exchange.take_over
+    moved = {}
+
+    def hears(exchange, hello, received):
+        said = msgspec.structs.replace(hello, time=hello.time + moved.get(exchange.peer, 0.0))
+        real(exchange, said, received)
+
+    monkeypatch.setattr(Exchange, "take_over", hears)
+
+    async def work(deployed):
+        exchange = deployed.nodes["clinic-0"].delivery.exchanges["hub"]
+        assert abs(exchange.offset) < 60.0
+        moved["hub"] = 600.0
+        await until(lambda: exchange.offset > 500.0)
+        here = time.time
+        monkeypatch.setattr(time, "time", lambda: here() + 7200.0)  # this machine's own clock
+        assert exchange.offset < -5000.0
+
+    running(clinics(), tmp_path, work)
+
+
+def test_a_transport_is_hurried_while_messages_wait(tmp_path, monkeypatch):
+    hurried = []
+    monkeypatch.setattr(MemoryTransport, "hurry", lambda transport: hurried.append(transport))
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        node.delivery.transport.cut()
+        node.delivery.say_all_again()
+        await asyncio.sleep(0.1)
+        assert not hurried
+        await node.tick(1)
+        await until(lambda: node.delivery.transport in hurried)
+        node.delivery.transport.connect()
+
+    running(clinics(), tmp_path, work)
+
+
+def test_a_peer_that_falls_silent_later_is_named(tmp_path, monkeypatch):
+    delivery = "fedbandits.deployment.delivery.delivery"
+    monkeypatch.setattr(f"{delivery}.LONGEST_PAUSE", 0.05)
+    monkeypatch.setattr(f"{delivery}._ASK_AFTER", 0.2)
+
+    async def work(deployed):
+        node = deployed.nodes["hub"]
+        assert node.status()["silent"] == []
+        await deployed.stop("clinic-1")
+        await until(lambda: node.status()["silent"] == ["clinic-1"])
+        assert len(node.status()["greeted"]) == 3
+        await deployed.start("clinic-1")
+        await until(lambda: node.status()["silent"] == [])
+
+    running(clinics(), tmp_path, work)
 
 
 def test_a_clock_that_jumps_ends_no_reward_s_time(tmp_path, monkeypatch):

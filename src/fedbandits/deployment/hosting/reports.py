@@ -229,10 +229,11 @@ class Notices:
             )  # fmt: skip
         left_out = report.get("left_out")
         if left_out is not None and self._is_new("left out", left_out):
-            _LOG.warning(
-                "%s: sum %d has %d members; not in it: %s", self._member, report["sums"],
-                report["members_of_last_sum"], ", ".join(left_out) or "nobody",
-            )  # fmt: skip
+            members = f"sum {report['sums']} has {report['members_of_last_sum']} members"
+            if left_out:
+                _LOG.warning("%s: %s; not in it: %s", self._member, members, ", ".join(left_out))
+            else:
+                _LOG.info("%s: %s; all are in it again", self._member, members)
 
     def _look_for_false_totals(self, report: Mapping[str, Any]) -> None:
         """Name a controller that tells agents different totals, and who has another than most."""
@@ -278,7 +279,7 @@ class Notices:
                     self._member, report["sums"] + 1, ", ".join(late),
                 )  # fmt: skip
             else:
-                _LOG.warning("%s: all helpers have answered", self._member)
+                _LOG.info("%s: all helpers have answered", self._member)
 
     def _is_new(self, what: str, value: object) -> bool:
         """Note the value that was logged last under a name; return whether it is another one."""
