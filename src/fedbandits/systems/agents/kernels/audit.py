@@ -67,7 +67,7 @@ def draws_of_some(
     Parameters
     ----------
     names : (draws,) int64
-        The steps whose draws are wanted.
+        The steps of the wanted draws.
     draws : (draws, size) float64
         Receives them.
     """
@@ -85,12 +85,12 @@ def sum_some(
     constants: Constants, agent: int, honest: int, steps: Ints, sums: Floats, draws: Floats,
     key: Key, run: int, noisy: Floats,
 ) -> None:  # fmt: skip
-    """Add to releases of one agent the noise of other honest ones: what secure sums show.
+    """Add the noise of other honest agents to releases of one agent: their sum is a secure sum.
 
     Parameters
     ----------
     honest
-        Number of agents whose noise the attacker does not know, this one included.
+        Number of agents with noise unknown to the attacker, this agent included.
     steps, draws, key, run
         See :func:`release_some`.
     sums : (steps, models, d (d + 3) / 2) float64

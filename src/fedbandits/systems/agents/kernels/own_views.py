@@ -1,8 +1,8 @@
 """Views of agents that explore standard deviations of one estimate from all that they know.
 
-Own records count in full. What others released counts as far as its noise allows, direction by
-direction; see :mod:`fedbandits.learners.kernels.released_sum`. So an agent does as LinUCB does
-alone where noise drowns what others released, and as LinUCB on all records where there is none.
+Own records count in full. Releases of others count as far as their noise allows, direction by
+direction; see :mod:`fedbandits.learners.kernels.released_sum`. So an agent acts as LinUCB alone
+where noise drowns others' releases, and as LinUCB on all records where there is no noise.
 
 A width is α · 2σ̂ √(xᵀP⁻¹x), where P counts records and the ridge parameter. For rewards between 0
 and 1 that are as noisy as can be, 2σ is 1: that is LinUCB as published (Li et al. 2010). Rewards
@@ -114,7 +114,7 @@ def load_view_along(
     constants: Constants, own: Floats, residuals: Floats, others: Floats, values: Floats,
     directions: Floats, deviation: float, view: Views,
 ) -> int:  # fmt: skip
-    """Set an agent's view after a sync, from sums whose directions are known.
+    """Set an agent's view after a sync, from sums with known directions.
 
     Others' records count as far as own records agree with them; see
     :mod:`fedbandits.learners.kernels.partial_pooling`. That is for all models of an agent together.
@@ -128,9 +128,9 @@ def load_view_along(
     others : (models, d (d + 3) / 2) float64
         The released sum without its own records.
     values, directions : (models, d) and (models, d, d) float64
-        What :func:`~fedbandits.learners.kernels.released_sum.find_directions` says of that sum.
+        Of the released sum; see :func:`~fedbandits.learners.kernels.released_sum.find_directions`.
     deviation : float
-        Standard deviation of the noise in the moments of that sum.
+        Standard deviation of the noise in the moments of the released sum.
     view : Views
         The agent's own; it stays where there is a fault.
 

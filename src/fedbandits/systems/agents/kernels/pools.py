@@ -22,7 +22,7 @@ from fedbandits.learners.kernels.ridge import (
 from fedbandits.privacy.kernels import NO_FAULT, any_implausible, release_deviation
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 
-#: Why a run cannot go on, beside what is wrong with a record.
+#: Fault of a run, beside faults of records.
 NOT_POSITIVE = 4
 
 
@@ -63,7 +63,7 @@ def empty_pool(models: int, dimension: int) -> Pool:
 
 @compiled
 def initial_pool(constants: Constants, base: float, pool: Pool) -> None:
-    """Set a pool to what holds before any release: V = λ₁I, or S = Mρ_min I as published."""
+    """Set a pool before any release: V = λ₁I, or S = Mρ_min I as published."""
     terms = pool.terms
     for m in range(constants.models):
         fill(pool.moment[m], 0.0)
@@ -117,7 +117,7 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
     released : (models, d (d + 3) / 2) float64
         The sum of released statistics, unshifted.
     pool : Pool
-        Receives the estimates and what the radius is made of.
+        Receives the estimates and the terms of the radius.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
     return NO_FAULT
 
 
-#: What is wrong with a sum of releases.
+#: Faults of a sum of releases.
 TOO_LARGE, NO_SUM = 1, 2
 
 
@@ -174,7 +174,7 @@ def release_fault(
     values: Floats, record: Floats, records: float, scales: Floats, deviation: float, below: float,
     models: int, dimension: int,
 ) -> int:  # fmt: skip
-    """Return what is wrong with a sum of releases: each message is held to it.
+    """Return the fault of a sum of releases; every received sum is checked so.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def play_rounds(
     Parameters
     ----------
     log_term : float
-        What the radius has beside the determinant.
+        The part of the radius beside the determinant.
     terms : (models, 4) float64
         Terms of the pool that the view was made from.
     view : Views
@@ -117,7 +117,7 @@ def play_rounds(
     tally : Tally
         Receives the agent's regret and reward.
     faults : (agents, 2) int64
-        Receives what stopped the agent, and the round, if something did.
+        Receives the fault that stopped the agent, and its round, if there is a fault.
     key, agent
         They name the random draws, together with the round.
     first, end, step : int
@@ -178,7 +178,7 @@ def counts_visit(visits: Ints, person: int, most: int) -> bool:
     visits : (persons,) int64
         How often each person has come to that agent.
     person : int
-        Number of the person who comes. Nobody who is not among the persons counts.
+        Number of the visitor. A visitor who is not among the persons does not count.
     most : int
         Records of one person that count, k.
     """
@@ -190,7 +190,7 @@ def counts_visit(visits: Ints, person: int, most: int) -> bool:
 
 @allocation_free
 def note_fault(faults: Ints, agent: int, fault: int, round_: int) -> None:
-    """Note what stops an agent, and in which round, if anything does."""
+    """Note the fault that stops an agent, and its round, if there is a fault."""
     if fault != NO_FAULT:
         faults[agent, 0], faults[agent, 1] = fault, round_
 

@@ -1,7 +1,7 @@
 """Views of linear agents, made from sums of releases, as compiled functions on arrays.
 
-The simulations' loops and the parties call these same functions. A *view* is what an agent acts
-on: the inverse of V, the estimate θ̃ = V⁻¹ũ, and the float32 copies that arms are scored with.
+The simulations' loops and the parties call these same functions. An agent acts on its *view*: the
+inverse of V, the estimate θ̃ = V⁻¹ũ, and float32 copies to score arms.
 """
 
 from __future__ import annotations
@@ -85,13 +85,13 @@ def copied(view: Views) -> Views:
 
 @compiled
 def begin_view(constants: Constants, base: float, log_term: float, pool: Pool, view: Views) -> None:
-    """Set a view that is one agent's own to what holds before any release."""
+    """Set an agent's own view before any release."""
     initial_pool(constants, base, pool)
     load_view(constants, log_term, pool, view)
 
 
 def first_view(constants: Constants, base: float, log_term: float) -> tuple[Pool, Views]:
-    """Make what one agent knows before any release, in arrays of its own."""
+    """Make the pool and the view of one agent before any release, in arrays of its own."""
     pool = empty_pool(constants.models, constants.dimension)
     view = empty_view(constants)
     begin_view(constants, base, log_term, pool, view)
@@ -100,7 +100,7 @@ def first_view(constants: Constants, base: float, log_term: float) -> tuple[Pool
 
 @compiled
 def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) -> None:
-    """Set a view to what the pool says; ``log_term`` is of the radius."""
+    """Set a view by a pool; ``log_term`` is of the radius."""
     for m in range(constants.models):
         copy_square(pool.inverse, m, view.inverse)
         apply_symmetric(pool.inverse, m, pool.moment[m], view.estimate[m])
@@ -118,7 +118,7 @@ def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) ->
 
 @allocation_free
 def explored_variance(scale: float, variance: float) -> float:
-    """Return what xᵀP⁻¹x is multiplied by: the square of α times two deviations of a reward."""
+    """Return the factor of xᵀP⁻¹x: the square of α times two deviations of a reward."""
     return (2.0 * scale) ** 2 * variance
 
 
@@ -166,13 +166,13 @@ def take_up(
 ) -> None:  # fmt: skip
     """Enter a record of the agent's own: in a running sum, and in its view as far as that is due.
 
-    A raw view takes up every record at once. Another one takes up none; where a sync is triggered,
-    a record that counts brings the next one nearer.
+    A raw view takes up every record at once. Any other view takes up none; where a sync is
+    triggered, a record that counts brings the next sync nearer.
 
     Parameters
     ----------
     log_term : float
-        What the radius has beside the determinant.
+        The part of the radius beside the determinant.
     terms : (models, 4) float64
         Terms of the pool that the view was made from.
     view : Views
@@ -180,7 +180,7 @@ def take_up(
     statistic : (models, d (d + 3) / 2) float64
         Packed statistics of the records that count for releases.
     uncounted : (models, d (d + 3) / 2) float64
-        Packed statistics of the others; a view that is not raw needs none.
+        Packed statistics of the other records; only a raw view needs them.
     m, context, reward
         The record: its model, (d,) context and reward.
     gain : (d,) float64
@@ -211,11 +211,11 @@ def add_uncounted(
     Parameters
     ----------
     log_term : float
-        What the radius has beside the determinant.
+        The part of the radius beside the determinant.
     uncounted : (models, d (d + 3) / 2) float64
         Packed statistics of the records; nothing where records are protected.
     view : Views
-        The agent's own. What serves the trigger stays: these records make no release due.
+        The agent's own. The trigger's part stays: these records make no release due.
     """
     if uncounted.size == 0:
         return
