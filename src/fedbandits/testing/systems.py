@@ -255,8 +255,9 @@ def refuses_mutants_without_a_trace(preset: str) -> None:
 
     smooth = PartiesReplicate(found, plan, world, 1, 0)
     attacked = PartiesReplicate(found, plan, world, 1, 0, embody=embody)
+    rounds = _rounds_of_all_messages(found, plan, world)
     for run in (smooth, attacked):
-        run.advance(ROUNDS)
+        run.advance(rounds)
     assert _standing(smooth) == _standing(attacked)
     assert outcomes.total() == 3 * attacked.messages
 
