@@ -3,8 +3,9 @@
 ``lazy`` keeps Numba out of a process until a kernel is called; ``dispatch`` is what happens then.
 ``cache`` files compiled kernels under the digest that ``sources`` makes of the text of all kernels,
 in a folder that nobody else can write to. ``nested`` makes no machine code of what only kernels
-call, and ``thrift`` saves other work of Numba's. ``c_functions`` makes functions that are called by
-their addresses, ``vectors`` puts numbers side by side, and ``shared`` is what both sides know.
+call, ``references`` hands large tuples on by their addresses, and ``thrift`` saves other work of
+Numba's. ``c_functions`` makes functions that are called by their addresses, ``vectors`` puts
+numbers side by side, and ``shared`` is what both sides know.
 """
 
 from __future__ import annotations
