@@ -249,7 +249,7 @@ def load(
         file that you did not write: then one that names modules is refused.
     """
     file = experiment_file(path)
-    modules = None if allow_modules else False
+    modules: Literal[False] | None = None if allow_modules else False
     return Experiment.from_table(read_experiment(file, overrides), file.parent, modules)
 
 
