@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-import msgspec
-import pytest
-
-from fedbandits.deployment.process import folder as folders
-from fedbandits.deployment.process.federation_folder import init_federation
 from fedbandits.environments.linear import Linear
-from fedbandits.errors import IdentityError
 from fedbandits.testing.deployed import DeployedFederation, simulated, until
 from tests.deployment.federations import clinics
-from tests.deployment.machines import clinics_file
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
 
@@ -49,21 +42,3 @@ def test_both_sides_name_the_key_and_both_values(tmp_path):
         "OtherTermsError: clinic-2 has other terms: system.epsilon is 1000.0 there and 1.0 here"
     )
     assert "system.epsilon is 1.0 there and 1000.0 here" in stranger
-
-
-def test_a_party_of_another_version_is_told_what_to_do(tmp_path, monkeypatch):
-    """Not the first key in alphabetical order that this version has, and that one had not."""
-    init_federation(clinics_file(tmp_path), tmp_path / "clinics", local=True)
-    north = tmp_path / "clinics" / "north"
-    _, request = folders.request_in(north)
-    terms = msgspec.msgpack.decode(request.content)
-    terms["wire"] -= 1
-    del terms["facts"]["most_squares"]
-    older = msgspec.structs.replace(request, content=msgspec.msgpack.encode(terms))
-    monkeypatch.setattr(folders, "request_in", lambda path: (path, older))
-    with pytest.raises(IdentityError) as refused:
-        folders.load_party(north)
-    said = str(refused.value)
-    assert "north was admitted with another version of fedbandits (messages of version" in said
-    assert f'earlier = ["{north / "store.db"}"] in party.toml counts what this store has' in said
-    assert "most_squares" not in said

@@ -152,7 +152,7 @@ class NatsTransport:
             pause = min(2 * pause, self._times.longest_pause)
 
     async def _rest(self, longest: float) -> None:
-        """Pause before the next try, and not for long while messages wait to be sent."""
+        """Wait for the next try, and not for long while messages are to be sent."""
         share = 0.5 + secrets.randbelow(1000) / 2000
         hurried = min(longest, self._times.hurried_pause)
         await asyncio.sleep(share * hurried)

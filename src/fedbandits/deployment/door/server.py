@@ -19,7 +19,8 @@ except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("httptools", "prometheus_client", "uvicorn"):
         raise
     raise MissingExtraError(
-        "a door for applications needs more libraries: install fedbandits[federation]"
+        "a door for applications needs more libraries: "
+        "install the extra 'federation' as docs/install.md says"
     ) from error
 
 #: Connections that wait to be taken.
