@@ -41,7 +41,7 @@ def _words(made: Any) -> int:
 
 
 class _ByAddress:
-    """A data model of a named tuple: the same in memory, another thing as an argument."""
+    """A data model whose tuple lies in memory as usual, and is an address as an argument."""
 
     def get_argument_type(self) -> Any:
         return self.get_value_type().as_pointer()  # type: ignore[attr-defined]
@@ -59,11 +59,11 @@ class _ByAddress:
 
 
 class _ByAddressTuple(_ByAddress, _models.TupleModel):  # type: ignore[misc]
-    """Of a tuple whose fields have several types."""
+    """The data model of a large tuple whose fields have several types."""
 
 
 class _ByAddressUniTuple(_ByAddress, _models.UniTupleModel):  # type: ignore[misc]
-    """Of a tuple whose fields have one type."""
+    """The data model of a large tuple whose fields have one type."""
 
 
 def _model(usual: Any, by_address: Any, manager: Any, kind: Any) -> Any:
@@ -98,7 +98,7 @@ def _offset(kind: Any, field: int) -> int:
 
 
 class ReferringLower(_Lower):  # type: ignore[misc]
-    """Lowers to LLVM; what is read of a tuple at an address is read where it is used."""
+    """A lowering to LLVM that reads fields of a tuple at an address where kernels use them."""
 
     def init(self) -> None:
         super().init()
@@ -182,7 +182,7 @@ class ReferringLower(_Lower):  # type: ignore[misc]
         return super().lower_expr(resty, expr)
 
     def setup_function(self, fndesc: Any) -> None:
-        """State that nobody writes to a tuple at an address while the function runs."""
+        """Tell LLVM that nobody writes to a tuple at an address while the function runs."""
         super().setup_function(fndesc)
         for argument in self.call_conv.get_arguments(self.function):
             if isinstance(argument.type, ir.PointerType) and isinstance(
@@ -203,7 +203,7 @@ class ReferringLower(_Lower):  # type: ignore[misc]
         return super().loadvar(name)
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
-        """Refer to what was read from an address, where nobody counts who holds arrays."""
+        """Keep the address of a value that was read there, where nobody counts who holds arrays."""
         address = getattr(value, "address", None)
         if address is None or name not in self._once or self.context.enable_nrt:
             super().storevar(value, name, argidx)
