@@ -31,7 +31,7 @@ from fedbandits.federation.watching import Happened, See
 
 #: The layout of parties' states. A saved state of another layout is refused, so raise the number
 #: when a field of a state changes.
-LAYOUT = 1
+LAYOUT = 2
 
 
 class Dump(msgspec.Struct, array_like=True):
