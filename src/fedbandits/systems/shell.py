@@ -272,20 +272,20 @@ class Shell(ActingParty[AnyShellState]):
             The state after the decision, but for its number; by default the present state.
         """
         state: Any = after or self._state
-        number, visits = state.decisions + 1, 0
-        if person is not None:
-            visits = state.visits.get(person, 0)
-        counts = person is None or visits < self._persons.most
+        number = state.decisions + 1
+        after, answer = msgspec.structs.replace(state, decisions=number), Decision(number, arm)
+        if person is None:
+            return Step(after, answer=answer, opened=(number, OpenDecision(arm, context)))
+        visits = state.visits.get(person, 0)
+        counts = visits < self._persons.most
 
         def note_visit() -> Sequence[Message]:
-            state.visits[person] = visits + 1
+            if counts:
+                state.visits[person] = visits + 1
             return ()
 
-        return Step(
-            msgspec.structs.replace(state, decisions=number), answer=Decision(number, arm),
-            write=note_visit if person is not None and counts else None,
-            opened=(number, OpenDecision(arm, context, counts)),
-        )  # fmt: skip
+        opened = number, OpenDecision(arm, context, counts)
+        return Step(after, answer=answer, write=note_visit, opened=opened)
 
     def _memory(self, number: int) -> Any:
         """Return the memory of an open decision; refuse a decision that is not open."""
