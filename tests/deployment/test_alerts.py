@@ -83,9 +83,11 @@ def told(tmp_path_factory):
         everybody = load_party(drill.folder / "north").federation.everybody
         await drill.start(*everybody)
         try:
-            greeted = [party.node.delivery for party in drill.parties.values()]
-            await until(lambda: all(len(each.greeted) == len(each.exchanges) for each in greeted))
-            await until(lambda: all(party.node.ready for party in drill.parties.values()))
+            nodes = [party.node for party in drill.parties.values()]
+            await until(lambda: all(node.ready for node in nodes))  # keys have been handed over
+            await until(lambda: not any(node.delivery.awaited for node in nodes))
+            exchanges = [each for node in nodes for each in node.delivery.exchanges.values()]
+            await until(lambda: all(each.greeted for each in exchanges))
             await drill.end_rounds()
             await until(lambda: all(drill.sums(agent)["sums"] == 1 for agent in AGENTS))
             found.append(await drill.pages())
