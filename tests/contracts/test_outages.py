@@ -52,7 +52,7 @@ class Days:
             monkeypatch.setattr(Clock, "_end_waiting", nothing)
         for pause in ("_LEAST_PAUSE", "_LONGEST_PAUSE", "_AGAIN"):
             monkeypatch.setattr(clock, pause, 0.003)
-        monkeypatch.setattr(clock, "_uptime", lambda: self.now)
+        monkeypatch.setattr(clock, "uptime", lambda: self.now)
         monkeypatch.setattr("time.time", lambda: self.now)
         live = {"kind": "live", "start": START, "every": "1 day"}
         federation = federation_from(setting, noise=noise, clock=live, message_time="300 ms")

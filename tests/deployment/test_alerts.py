@@ -68,6 +68,7 @@ class Drill:
             node = self.parties[agent].node
             decided = await node.decide(node.application.ASKED(actions=ACTIONS))
             await node.reward(decided.number, node.application.TOLD(reward=0.5))
+            await until(lambda node=node: not node.delivery.awaited)  # since its keys came
             await node.end_round(node.host.view.next_end)
 
     async def pages(self):

@@ -422,5 +422,5 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", no_opendp)
-    with pytest.raises(MissingExtraError, match=r"fedbandits\[noise\]"):
+    with pytest.raises(MissingExtraError, match="install the extra 'noise'"):
         opendp_sampler()

@@ -324,7 +324,7 @@ class TestMistakes:
 
         for learner, message in [
             (Idle, "Idle: a learner needs decide"),
-            (Luckless, r"Luckless\.decide: must take .* called with: decide\(contexts, draws\)"),
+            (Luckless, r"Luckless\.decide: must take .* its calls: decide\(contexts, draws\)"),
             (Greedy, r"Greedy\.observe: must take .* observe\(context, arm, reward\)"),
             (Built, r"Built\.__init__: a learner has none of its own"),
             (Data, r"Data\.__init__: a learner has none of its own"),

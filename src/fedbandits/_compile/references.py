@@ -91,10 +91,13 @@ def loaded(builder: Any, address: Any) -> Any:
 def _offset(kind: Any, field: int) -> int:
     """Return how many bytes a field of a tuple lies from its beginning."""
     context: Any = cpu_target.target_context
-    made = context.get_value_type(kind)
-    if isinstance(made, ir.ArrayType):
-        return field * int(context.get_abi_sizeof(made.element))
-    return int(made.get_element_offset(context.target_data, field))
+    tuple_type = context.get_value_type(kind)
+    is_array = isinstance(tuple_type, ir.ArrayType)
+    parts = [tuple_type.element] * tuple_type.count if is_array else tuple_type.elements
+    place = 0
+    for part in parts[:field]:  # llvmlite gives offsets themselves in later versions only
+        place += -place % int(context.get_abi_alignment(part)) + int(context.get_abi_sizeof(part))
+    return place + -place % int(context.get_abi_alignment(parts[field]))
 
 
 class ReferringLower(_Lower):  # type: ignore[misc]

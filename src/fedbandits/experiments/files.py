@@ -137,7 +137,7 @@ def refuse_links(out: pathlib.Path) -> None:
     """
     beside = ("lock", "checkpoint", "points")
     for path in (out, *(out.parent / f".{out.name}.{name}" for name in beside)):
-        if path.is_symlink():
+        if os.path.islink(path):  # False for a path that there cannot be, which is refused later
             leads = f"it leads to {os.readlink(path)}"
             raise OutputExistsError(
                 f"{path}: is a link, which is not followed ({leads}); choose another --out"
