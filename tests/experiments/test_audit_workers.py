@@ -26,7 +26,7 @@ class Heard:
     def finish(self, place, found):
         self.found[place] = found
 
-    def ask(self):
+    def leave_if_stopped(self):
         pass
 
 
