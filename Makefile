@@ -52,32 +52,35 @@ package: $(VENV)/installed-package ## sdist and wheel in dist, checked; the whee
 licences: $(VENV)/installed-everything ## what all dependencies are licensed under; fails if one at run time is GPL
 	$(BIN)/python tools/licences.py
 
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fedbandits needs Python 3.11 or later; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(INSTALL) -e .
 	@touch $@
 
 $(VENV)/installed-federation: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[federation]'
+	$(INSTALL) -e '.[federation]'
 	@touch $@
 
-$(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
-	@touch $@
+# In one step, and without bytecode: Python makes it of what is imported, and tests import a part.
+$(VENV)/installed-test: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(INSTALL) --no-compile -e '.[test]'
+	@touch $(VENV)/installed $@
 
 $(VENV)/installed-docs: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(INSTALL) -e '.[docs]'
 	@touch $@
 
 $(VENV)/installed-package: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[package]'
+	$(INSTALL) -e '.[package]'
 	@touch $@
 
 $(VENV)/installed-everything: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs,package,postgres,data,cluster]'
+	$(INSTALL) -e '.[test,docs,package,postgres,data,cluster]'
 	@touch $@
 
 clean:

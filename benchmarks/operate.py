@@ -95,7 +95,8 @@ class Members(Killed):
             for door in doors:
                 report = await asyncio.to_thread(door.report)
                 peers = set(self.federation.peers_of(report.party)) & set(members)
-                if set(report.status.get("greeted", ())) >= peers and report.status.get("ready"):
+                up = report.status.get("ready") and report.status.get("connected")
+                if up and set(report.status.get("greeted", ())) >= peers:
                     waiting.discard(report.party)
             await asyncio.sleep(0.1)
         return time.monotonic() - began

@@ -1,6 +1,6 @@
 """Fedbandits beside others that do parts of the same: time, memory, regret and ε, as ratios.
 
-    pip install "fedbandits[bench]"
+    pip install '.[bench]'
     python benchmarks/peers.py [--quick] [--only PART]
 
 It prints the tables of docs/peers.md. Contenders take turns in one run, and what is printed is the

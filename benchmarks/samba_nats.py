@@ -77,6 +77,9 @@ class Weighing:
         self._sizes[receiver.split("-")[0], len(frame)] += 1
         return await self._inner.send(receiver, frame)
 
+    def hurry(self) -> None:
+        self._inner.hurry()
+
     async def close(self) -> None:
         await self._inner.close()
 

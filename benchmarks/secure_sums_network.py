@@ -62,7 +62,9 @@ async def play(here: Brokered, sums: int) -> tuple[float, list[tuple[float, floa
     await deployed.start(*(m for m in federation.everybody if m not in agents))
     await _until(
         lambda: all(
-            node.ready and set(node.delivery.greeted) >= set(node.delivery.exchanges)
+            node.ready
+            and node.connected
+            and set(node.delivery.greeted) >= set(node.delivery.exchanges)
             for node in deployed.nodes.values()
         )
     )

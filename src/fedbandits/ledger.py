@@ -1,7 +1,7 @@
 """A privacy ledger: the privacy budget of each party, and every release that has used it.
 
 ``fb.ledger.open("ledger.db", federation="hospitals")`` opens a ledger. docs/ledger.md explains how
-to use it. A ledger needs SQLAlchemy: ``pip install fedbandits[federation]``.
+to use it. A ledger needs SQLAlchemy, of the extra ``federation``.
 """
 
 from __future__ import annotations

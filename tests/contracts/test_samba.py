@@ -96,9 +96,16 @@ def test_theorem_2_on_random_runs(
         assert run.cumulative_reward == runs[0].cumulative_reward
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+#: Algorithms with a shortcut each; where no step explores a shortcut shortens nothing.
+SHORTENED = [
+    (algorithm, shortcut)
+    for algorithm in ALGORITHMS
+    for shortcut in (SHORTCUTS if "egreedy" in algorithm else SHORTCUTS[2:3])
+]
+
+
+@pytest.mark.parametrize(("algorithm", "shortcut"), SHORTENED)
 @pytest.mark.parametrize("cipher", ["aes-gcm", "stream"])
-@pytest.mark.parametrize("shortcut", SHORTCUTS)
 def test_drivers_agree_on_every_packet_and_count(algorithm, cipher, shortcut):
     config = variant(algorithm, cipher=cipher, exploration_shortcut=shortcut)
     packets = []

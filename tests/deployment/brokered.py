@@ -149,6 +149,9 @@ class _OrderedTransport:
         self._order.send(frame)
         return await self._inner.send(receiver, frame)
 
+    def hurry(self) -> None:
+        self._inner.hurry()
+
     async def close(self) -> None:
         await self._inner.close()
 

@@ -28,3 +28,10 @@ def new_database(request, tmp_path):
     address = request.getfixturevalue("postgres_server")
     number = next(_count)
     return lambda name: postgres.database(address, f"{name}-{number}")
+
+
+@pytest.fixture
+def lingers_briefly(monkeypatch):
+    """A door waits a moment, and no second, behind a refusal: for clients that send no more."""
+    for module in ("app", "connections"):
+        monkeypatch.setattr(f"fedbandits.deployment.door.{module}.LINGER", 0.05)

@@ -61,6 +61,7 @@ class InMemory:
 
     def __init__(self, federation: Federation, member: str) -> None:
         self.federation, self.member, self.ready = federation, member, True
+        self.connected = True
         seat = federation.seat_of(member)
         self.application, self._party = None, None
         if seat.role.acts and not federation.roles.messages_set_pace:

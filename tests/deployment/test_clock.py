@@ -76,7 +76,9 @@ def test_secure_noise_is_released_by_the_clock_and_charged(tmp_path):
     assert "ε" in told["claim"]
 
 
-def test_a_fast_clock_ends_rounds_for_all(tmp_path):
+def test_a_fast_clock_ends_rounds_for_all(tmp_path, monkeypatch):
+    # What a slow machine delays is no clock that differs.
+    monkeypatch.setattr(Clock, "_patience", 60.0)
     start = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     federation = clinics(start=start, every="100 ms", rounds=10_000, message_time="100 ms")
 
@@ -187,7 +189,7 @@ def test_when_the_ledger_refuses_decisions_go_on(tmp_path, monkeypatch):
 def test_a_clock_that_jumps_stops_releases(tmp_path, monkeypatch):
     monkeypatch.setattr("fedbandits.deployment.hosting.clock._LONGEST_PAUSE", 0.1)
     start = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
-    federation = clinics(start=start, every="1 min", message_time="20 ms")
+    federation = clinics(start=start, every="1 min", message_time="10 s")
 
     async def work(deployed):
         node, real = deployed.nodes["clinic-0"], time.time

@@ -76,7 +76,7 @@ def test_a_federation_on_one_machine(tmp_path):
         up.until_said("north: has died")
         until(
             quietly(lambda: machine.running("north")["pid"] != pids["north"]
-                    and asked(machine, "north")["ready"]),
+                    and asked(machine, "north")["connected"]),
             "north is back",
         )  # fmt: skip
 
@@ -141,7 +141,8 @@ def test_a_party_that_waits_for_its_broker(tmp_path):
             assert said == b"READY=1"
             party.until_said("cannot be reached")
             status = told(folder)["north"]["status"]
-            assert not status["ready"]
+            assert status["ready"]
+            assert not status["connected"]
             assert "cannot be reached" in status["problems"]["transport"]
             assert "not connected" in fedbandits("party", "status", folder)
             running = machine.running("north")
@@ -151,7 +152,7 @@ def test_a_party_that_waits_for_its_broker(tmp_path):
             broker = Broker(machine.folder / "broker")
             broker.start()
             try:
-                until(lambda: asked(machine, "north")["ready"], "north is connected")
+                until(lambda: asked(machine, "north")["connected"], "north is connected")
             finally:
                 broker.stop()
             assert party.end(signal.SIGTERM) == 0

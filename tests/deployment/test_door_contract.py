@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
 import threading
 from concurrent.futures import Future
 from functools import partial
 
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -113,3 +119,28 @@ def ask(operation, headers, made, mode):
 
 def test_every_problem_has_an_error_at_the_client():
     assert set(ERRORS) == {problem.name for problem in PROBLEMS}
+
+
+def test_a_client_that_is_made_from_the_description_works(tmp_path):
+    """In another language, with nothing but the document: it knows the key, and the server."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node here")
+    program = pathlib.Path(__file__).with_name("generated.mjs")
+    with behind(SERVED["feducb"], tmp_path) as (url, token):
+        document = httpx.get(f"{url}/openapi.json", trust_env=False).json()
+        count = document["components"]["schemas"]["DecisionAsked"]["properties"]["actions"]
+        row = count["anyOf"][0]["items"] if "anyOf" in count else count["items"]
+        actions = [[0.1] * row["minItems"]] * 3
+        ran = subprocess.run(
+            [node, str(program), f"{url}/openapi.json", token],
+            env={**os.environ, "ACTIONS": json.dumps(actions)},
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert told["first"] == told["again"]
+    assert told["other"]["decision_id"] != told["first"]["decision_id"]
+    assert (told["key"], told["told"], told["ready"]) == ("one-request", 204, True)
+    assert told["twice"].endswith(":duplicate")
+    assert told["decisions"] == 2

@@ -29,6 +29,7 @@ async def answers(reader):
     return found, body
 
 
+@pytest.mark.usefixtures("lingers_briefly")
 @pytest.mark.parametrize(
     ("sent", "statuses"),
     [
@@ -72,6 +73,7 @@ def test_a_path_with_the_name_of_a_value_is_a_value(tmp_path):
     played(scenario, InMemory(read_federation(SAMBA), "left"), tmp_path)
 
 
+@pytest.mark.usefixtures("lingers_briefly")
 def test_what_is_wrong_behind_a_request_is_said_behind_its_answer(tmp_path):
     """An answer that came before would be taken for the first one's, which was carried out."""
     served = InMemory(agents(), "north")

@@ -177,6 +177,31 @@ def test_a_broker_that_comes_late_is_waited_for(tmp_path, caplog):
     assert "connected to the broker" in caplog.text
 
 
+def test_a_broker_that_is_back_is_found_soon_while_messages_wait(tmp_path):
+    """And after a pause that has grown while none do: ten thousand members wait so."""
+    machine = OneMachine(tmp_path).admit_all()
+    running = machine.broker()
+    times = Times(first_pause=600.0, longest_pause=600.0, hurried_pause=0.3)
+
+    async def play() -> None:
+        servers = machine.federation.transport.servers
+        north = NatsTransport(machine.identity("north"), servers, times=times)
+        await north.open(lambda *_: None, lambda: None)
+        try:
+            await until(lambda: "cannot be reached" in north.problem)
+            running.start()
+            await asyncio.sleep(1.0)
+            assert not north.connected
+            north.hurry()
+            await until(lambda: north.connected)
+            assert not north._hurries.is_set()
+        finally:
+            await north.close()
+            running.stop()
+
+    asyncio.run(play())
+
+
 def test_a_broker_that_no_longer_answers_is_noticed(tmp_path):
     """Its socket stays open, as when a network fails in silence."""
     machine = OneMachine(tmp_path).admit_all()

@@ -57,6 +57,23 @@ def test_who_told_totals_otherwise_is_named_once(report, logged, shown, caplog):
     assert shown in _about_sums({"sums": report})
 
 
+def test_only_what_is_wrong_is_a_warning(caplog):
+    caplog.set_level(logging.INFO, "fedbandits")
+    notices = Notices("hub")
+    said = {"sums": 7, "members_of_last_sum": 2, "left_out": ["clinic-1"], "helpers_asked": 2,
+            "helpers_awaited": ["lab"]}  # fmt: skip
+    notices.look(said)
+    notices.look({**said, "sums": 8, "members_of_last_sum": 3, "left_out": [],
+                  "helpers_awaited": []})  # fmt: skip
+    told = {record.getMessage(): record.levelname for record in caplog.records}
+    assert told == {
+        "hub: sum 8 waits for lab; all else goes on": "WARNING",
+        "hub: sum 7 has 2 members; not in it: clinic-1": "WARNING",
+        "hub: all helpers have answered": "INFO",
+        "hub: sum 8 has 3 members; all are in it again": "INFO",
+    }
+
+
 def test_an_agent_that_acts_on_no_total_says_so():
     lines = _about_sums({"sums": AGENT})
     assert "acts on no total until most others confirm a later one" in lines

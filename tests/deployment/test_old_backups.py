@@ -375,7 +375,7 @@ def test_a_party_of_samba_that_is_put_back_sends_nothing(member, tmp_path):
         driver = WorldDriver(members.deployed, setting.world, 1)
         for _ in range(2):
             await members.deployed.settle()
-            await driver._act_as_told()
+            await driver._pull_due()
             await driver._end_rounds()
         await members.deployed.settle()
         members.silent = set(federation.everybody)

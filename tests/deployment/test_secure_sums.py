@@ -33,6 +33,7 @@ def page(node):
 
 
 def test_a_helper_is_away_for_a_while(tmp_path, caplog):
+
     async def work(deployed):
         await learn(deployed)
         await release(deployed)
@@ -65,7 +66,7 @@ def test_a_helper_is_away_for_a_while(tmp_path, caplog):
             "helpers_asked": 0,
         }  # fmt: skip
 
-    caplog.set_level(logging.WARNING, "fedbandits")
+    caplog.set_level(logging.INFO, "fedbandits")
     played(tmp_path, work)
 
 

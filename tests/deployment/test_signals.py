@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
+import pathlib
+import shutil
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -70,6 +75,67 @@ def test_who_compiles_says_so_at_once_and_asks_for_time(tmp_path, monkeypatch, c
         with caplog.at_level(logging.INFO, "fedbandits"):
             party_process._compile(party)
         assert f"compiled 3 kernels, {said}" in caplog.text
+
+
+STARTS = """
+import pathlib, sys, time
+from fedbandits.cli.main import main
+from fedbandits.deployment.process import party_process
+def compiles(party):
+    print("compiling", flush=True)
+    time.sleep(100)
+party_process._compile = compiles
+sys.argv = ["fedbandits", "party", "run", sys.argv[1]]
+main()
+"""
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["a process", "the first of a container"])
+def test_a_signal_to_end_is_heard_while_a_party_starts(tmp_path, first):
+    """A process with the number 1 has no default: what it does not handle is lost."""
+    init_federation(clinics_file(tmp_path), tmp_path / "clinics", local=True)
+    north = tmp_path / "clinics" / "north"
+    command = [sys.executable, "-c", STARTS, str(north)]
+    if first:
+        command = ["unshare", "--pid", "--fork", *command]
+        if not shutil.which("unshare") or subprocess.run([*command[:3], "true"]).returncode:
+            pytest.skip("no process may have the number 1 here")
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "compiling\n"
+        number = process.pid
+        if first:
+            children = pathlib.Path(f"/proc/{number}/task/{number}/children").read_text()
+            number = int(children.split()[0])
+        try:
+            os.kill(number, signal.SIGTERM)
+            logged = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
+            if process.returncode is None:
+                os.kill(number, signal.SIGKILL)
+    assert process.returncode == 0
+    last = json.loads(logged.splitlines()[-1])
+    assert last["message"] == "north: ends before it runs, by SIGTERM"
+    assert not (north / "starting.json").exists()
+
+
+def test_a_log_says_why_a_party_has_ended(tmp_path):
+    init_federation(clinics_file(tmp_path), tmp_path / "clinics", local=True)
+    north = tmp_path / "clinics" / "north"
+    (north / "admission.json").unlink()
+    done = subprocess.run(
+        [sys.executable, "-m", "fedbandits", "party", "run", str(north)],
+        stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 10
+    told = json.loads(done.stderr.splitlines()[0])
+    assert told["level"] == "critical"
+    assert told["party"] == "north"
+    assert told["message"].startswith("north: ends with exit code 10: IdentityError: ")
 
 
 def test_a_service_keeps_kernels_in_its_cache_directory(monkeypatch):

@@ -289,7 +289,7 @@ class TestFiles:
             frame.to_parquet(path)
         except ImportError:  # the extra is not installed
             path.write_bytes(b"PAR1")
-            with pytest.raises(MissingExtraError, match=r"pip install 'fedbandits\[data\]'"):
+            with pytest.raises(MissingExtraError, match=r"install the extra 'data'"):
                 self.table(path).prepare()
         else:
             world = self.table(path, missing="indicator")

@@ -73,7 +73,7 @@ def test_what_listens_but_is_no_scheduler_is_no_reason_to_wait(monkeypatch):
 def test_a_missing_package_is_named_with_the_remedy(monkeypatch, name, package):
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, f"fedbandits.experiments.backends.on_{name}", raising=False)
-    with pytest.raises(BackendError, match=r"not installed; pip install 'fedbandits\[cluster\]'"):
+    with pytest.raises(BackendError, match=r"not installed; install the extra 'cluster'"):
         choose_backend(name, "tcp://127.0.0.1:1")
 
 

@@ -495,7 +495,6 @@ def test_a_rule_without_numbers_stops_the_simulation():
     for execution, parts in (("plain", {}), ("samba", {"cipher": "aes-gcm"})):
         config = variant("softmax", execution, **parts)
         run = simulate(config, Bernoulli(means=(1.0, 1.0), arms=2), 10, 0, 0)
-        steps, usual = run._steps, run._steps._setting
-        steps._setting = usual._replace(rule=OpenRule(Softmax(1e-4), usual.rule.records))
+        run.rule = OpenRule(Softmax(1e-4), run.rule.records)
         with pytest.raises(FedbanditsError, match="step 3: a score is not a finite number"):
             run.advance(10)

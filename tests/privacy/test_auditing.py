@@ -211,7 +211,7 @@ class TestAudit:
         finding = audit(Synthetic(lambda world, rng, count: only_patterns([0] * count)), 50, DELTA)
         assert finding.epsilon_low == 0.0
         assert math.isnan(finding.mu)
-        assert "none" in finding.attack
+        assert "no attack" in finding.attack
 
 
 class TestWhatIsNotGaussian:

@@ -497,7 +497,7 @@ def test_without_sqlalchemy_only_the_ledger_is_missing():
         "except MissingExtraError as error:\n    print(error)\n"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert b"install fedbandits[federation]" in told.stdout
+    assert b"install the extra 'federation'" in told.stdout
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from fedbandits.environments import Classification, Clustered, Linear
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.privacy.accounting import mu
 from fedbandits.privacy.ledger import Ledger
+from fedbandits.random import Purpose, integer
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset, preset_names
 from fedbandits.systems.agents.application import ContextAsked
@@ -232,9 +233,10 @@ def test_a_party_that_starts_again_brings_the_same(seed, tmp_path):
     with Ledger.open(tmp_path / "ledger.db", "test") as ledger:
         workplace = workplace_of(setting, ledger)
         first, again = (workplace.supply("agent", seed) for _ in range(2))
-    ties = [first.ties(number) for number in range(1, 200)]
-    assert ties == [again.ties(number) for number in range(1, 200)]
-    assert len({*ties}) == setting.plan.facts.arms
+    assert (first.key, first.first) == (again.key, again.first)
+    arms, numbers = setting.plan.facts.arms, range(1, 200)
+    ties = {int(integer(arms, first.key, seed, number, int(Purpose.TIE), 0)) for number in numbers}
+    assert len(ties) == arms
 
 
 @pytest.mark.parametrize(

@@ -166,9 +166,9 @@ def test_others_do_not_notice_an_exchange():
     views, exchanged = simulation.state.views, 0
     for stop in range(1, 201):
         before, syncs = views.theta.copy(), simulation.syncs
-        held = simulation.state.local[:, 0, 0].copy()
+        held = simulation.state.statistic[:, 0, 0].copy()
         simulation.advance(stop)
-        emptied = simulation.state.local[:, 0, 0] < held
+        emptied = simulation.state.statistic[:, 0, 0] < held
         changed = (views.theta != before).any(axis=(1, 2))
         assert not (changed & ~emptied & (held > 0)).any()
         exchanged += simulation.syncs - syncs
@@ -188,7 +188,7 @@ def test_a_later_agent_gets_what_was_uploaded_in_the_same_round():
 def test_nothing_is_lost_or_counted_twice():
     simulation = simulate(config(), LINEAR, 150, 0, 0)
     simulation.advance(150)
-    held = simulation.state.total[0] + simulation.state.local[:, 0].sum(axis=0)
+    held = simulation.state.total[0] + simulation.state.statistic[:, 0].sum(axis=0)
     records = federate(config(), LINEAR, 150, 0, 0)
     seen = []
     for agent in records.of("agent"):
@@ -272,7 +272,7 @@ def test_records_out_of_bounds_are_refused_or_clipped():
         simulation.advance(100)
     clipped = simulate(config(context_bound=0.6, out_of_bounds="clip"), LINEAR, 50, 0, 0)
     clipped.advance(50)
-    held = clipped.state.total[0] + clipped.state.local[:, 0].sum(axis=0)
+    held = clipped.state.total[0] + clipped.state.statistic[:, 0].sum(axis=0)
     assert held[[0, 3, 5]].sum() <= 3 * 50 * 0.36
 
 

@@ -300,7 +300,7 @@ def failures(config: PeerFedUCB, environment: Linear, rounds: int, replicates: i
 )
 def test_the_bound_fails_at_most_as_often_as_alpha(parts):
     config = proved("feducb-p2p", delta=0.1, alpha=0.2, **parts).config
-    replicates = 200
+    replicates = 80
     failed = failures(config, Linear(agents=4, dim=3, arms=4), 250, replicates)
     margin = 3.0 * math.sqrt(0.2 * 0.8 / replicates)
     assert failed / replicates <= 0.2 + margin

@@ -218,7 +218,7 @@ def test_an_audit_finds_noise_that_does_not_count_with_late_outcomes(privatizer)
     assert audit(game, 20_000, 1e-3, training=20_000).epsilon_low > 1.0
 
 
-@sized("runs", 60, 150)
+@sized("runs", 30, 150)
 @pytest.mark.parametrize("privatizer", ["correlated", "continual"])
 def test_whole_buyers_show_no_more_when_an_outcome_is_late(privatizer, runs):
     plan = plan_of(privatizer, epsilon=4.0, delta=0.01, window="auto")

@@ -15,7 +15,6 @@ import fedbandits as fb
 from fedbandits.errors import BoundExceededError, ConfigError, LearnerError
 from fedbandits.experiments.audits import parts as audit_parts
 from fedbandits.experiments.audits.audit import audit
-from fedbandits.experiments.audits.parts import LEAST_RUNS
 from fedbandits.federation.messages import ImplausibleError, unpack
 from fedbandits.privacy import gaussian, running_sum
 from fedbandits.privacy.accounting import mu
@@ -94,6 +93,8 @@ def plan_for(preset, rounds=60, world=LINEAR, **settings):
 
 #: Runs of whole parties on which attacks are chosen.
 TRAINING = sized("training", 20, None)
+#: Runs of whole parties a world, in the small size.
+FEW_RUNS = 20
 
 # ---------------------------------------------------------------- contracts
 
@@ -457,7 +458,11 @@ def audited(monkeypatch, preset="private-lin-ucb", world=LINEAR, training=None):
         return attack(game, *given, **(named | {"training": few}))
 
     monkeypatch.setattr(audit_parts, "attack", attack_of_few)
-    monkeypatch.setattr(party_games, "PARTY_RUNS", 60 if training is None else LEAST_RUNS)
+    if training is None:
+        monkeypatch.setattr(party_games, "PARTY_RUNS", 60)
+    else:
+        monkeypatch.setattr(party_games, "PARTY_RUNS", FEW_RUNS)
+        monkeypatch.setattr(audit_parts, "LEAST_RUNS", FEW_RUNS)
     experiment = fb.Experiment(rounds=200, environment=world, systems=(fb.system(preset),))
     (verdict,) = audit(experiment, runs=20_000).verdicts
     return verdict

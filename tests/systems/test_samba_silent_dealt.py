@@ -14,9 +14,8 @@ from fedbandits.environments import Bernoulli
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba import silent as blocks
-from fedbandits.systems.samba.keys import DealerKeys, SimulatedSecrets
-from fedbandits.systems.samba.roles import silent_comp as comp
-from fedbandits.systems.samba.roles import silent_controller as controller
+from fedbandits.systems.samba.keys import DealtKeys, SimulatedSecrets, make_keys
+from fedbandits.systems.samba.roles import comp, controller
 from fedbandits.systems.samba.silent import Deals
 from fedbandits.testing.replicates import plan_of
 from fedbandits.testing.restored import MortalParty
@@ -68,7 +67,8 @@ def dealt(plan, run):
     """All that was dealt for a run, by turn: of the Controller, and of Comp."""
     deals = Deals(plan)
     simulated = SimulatedSecrets.derive(3, 0)
-    keys = DealerKeys.make(simulated._asdict(), plan.agreement(simulated.run))
+    agreed = plan.agreement(simulated.run)
+    keys = [make_keys(DealtKeys, each, agreed) for each in (simulated.first, simulated.second)]
     first, second = (
         KeyStream(each.words, width).block(0, deals.turns)
         for each, width in zip(keys, deals.widths, strict=True)

@@ -17,10 +17,8 @@ from fedbandits.systems.samba.ciphers import channel_cipher
 from fedbandits.systems.samba.keys import (
     CompKeys,
     ControllerKeys,
-    DealerKeys,
     DealtKeys,
     LinkKeys,
-    OwnerKeys,
     OwnersKeys,
     PadKeys,
     SealKeys,
@@ -71,14 +69,13 @@ def secrets_of(run):
                 add(key, *holders)
 
     for owner in owners:
-        keys = OwnerKeys.make({"pads": pads[owner], "packets": packets[owner]}, agreed)
-        add(keys.pads, owner, "comp")
-        add(keys.seals, owner, "controller")
+        add(make_keys(PadKeys, pads[owner], agreed), owner, "comp")
+        add(make_keys(SealKeys, packets[owner], agreed), owner, "controller")
     first = ServerKeys.make(mine, owners, agreed, True)
     second = ServerKeys.make(mine, owners, agreed, False)
-    dealer = DealerKeys.make(mine, agreed)
+    dealer = [make_keys(DealtKeys, secret, agreed) for secret in (own.first, own.second)]
     assert first.link == second.link
-    assert (first.dealt, second.dealt) == (dealer.first, dealer.second)
+    assert [first.dealt, second.dealt] == dealer
     add(first.link, "controller", "comp")
     add(first.dealt, "controller", "dealer")
     add(second.dealt, "comp", "dealer")

@@ -35,10 +35,12 @@ def test_operations_at_the_papers_scale():
 
 def test_messages_by_hand():
     """K = 3, N = 5: set up 1 + 1 + 3; each decision 3 + 1 + 1 + 3; at the end 3 + 1."""
-    after = messages(np.arange(6.0), 5, 3)
-    np.testing.assert_array_equal(after, [0, 0, 0, 5, 13, 25])
-    np.testing.assert_array_equal(messages(np.array([4.0, 5.0]), 5, 3, 2), [21, 41])
-    assert messages(np.array([1e5]), 100_000, 100)[0] == 20_180_003  # docs/samba.md
+    plan = plan_of(variant("ucb"), Bernoulli(arms=3), 5)
+    np.testing.assert_array_equal(messages(plan, np.arange(6.0)), [0, 0, 0, 5, 13, 25])
+    twice = plan_of(variant("pursuit"), Bernoulli(arms=3), 5)
+    np.testing.assert_array_equal(messages(twice, np.array([4.0, 5.0])), [21, 41])
+    large = plan_of(variant("ucb"), Bernoulli(arms=100), 100_000)
+    assert messages(large, np.array([1e5]))[0] == 20_180_003  # docs/samba.md
 
 
 def test_counts_are_linear():

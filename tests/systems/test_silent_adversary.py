@@ -30,12 +30,7 @@ from fedbandits.systems.samba.audit.views import Opened
 from fedbandits.systems.samba.ciphers import DOWN, TO_FIRST, TO_SECOND, TOTAL, UP, Line, write_word
 from fedbandits.systems.samba.keys import PadKeys, SimulatedSecrets, make_keys, owners_secret
 from fedbandits.systems.samba.messages import Answer, Word
-from fedbandits.systems.samba.roles import (
-    customer,
-    owner,
-    silent_comp,
-    silent_controller,
-)
+from fedbandits.systems.samba.roles import comp, controller, members, owner
 from fedbandits.systems.samba.streams import Pads
 from fedbandits.testing.replicates import plan_of
 from tests.systems.samba_worlds import federated, silent
@@ -134,7 +129,7 @@ def test_parties_that_do_not_seal_are_found(directions, found, monkeypatch):
     def line(cipher, key, direction):
         return Line("none" if direction in directions else cipher, key, direction)
 
-    for role in (owner, silent_comp, silent_controller, customer):
+    for role in (owner, comp, controller, members):
         monkeypatch.setattr(role, "Line", line)
     played = federated(silent("ucb"), 3, 12)
     played.advance(12)

@@ -3,9 +3,9 @@
 ``lazy`` keeps Numba out of a process until a kernel is called; ``dispatch`` makes the dispatchers
 then. ``cache`` files compiled kernels under the digest that ``sources`` makes of the text of all
 kernels, in a folder that no other user can write to. ``nested`` makes no machine code of kernels
-that only kernels call, and ``thrift`` saves other work of Numba's. ``c_functions`` makes functions
-that are called by their addresses, ``vectors`` puts numbers side by side, and ``shared`` is common
-to both sides.
+that only kernels call, ``references`` passes large tuples by their addresses, and ``thrift`` saves
+other work of Numba's. ``c_functions`` makes functions that are called by their addresses,
+``vectors`` puts numbers side by side, and ``shared`` is common to both sides.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from numba.extending import intrinsic
 
 from fedbandits._compile.cache import KernelCache, name_of_type
 from fedbandits._compile.nested import KernelCompiler, make_known
+from fedbandits._compile.references import loaded
 from fedbandits._compile.shared import announce
 from fedbandits._compile.sources import is_of_package
 
@@ -72,7 +73,10 @@ def _reader(kind: Any) -> Any:
     def read(context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             model = _datamodel.default_manager.lookup(kind)
-            pointer = builder.inttoptr(arguments[0], model.get_data_type().as_pointer())
+            made = model.get_data_type()
+            pointer = builder.inttoptr(arguments[0], made.as_pointer())
+            if made == model.get_value_type():
+                return loaded(builder, pointer)
             return model.load_from_data_pointer(builder, pointer)
 
         return kind(types.int64), generate

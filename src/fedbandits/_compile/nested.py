@@ -21,6 +21,7 @@ from numba.core import sigutils as _sigutils
 from numba.core import targetconfig as _targetconfig
 from numba.core import typed_passes as _typed_passes
 
+from fedbandits._compile.references import ReferringLower
 from fedbandits._compile.thrift import is_of_use, remembered_signatures
 
 # Numba's type annotations of these names differ between versions.
@@ -56,6 +57,10 @@ class _Lowering(typed_passes.NativeLowering):  # type: ignore[misc]
     """Lowers to LLVM; machine code and wrapper are made only for kernels that Python calls."""
 
     _name = "lowering_of_kernels"
+
+    @property
+    def lowering_class(self) -> Any:
+        return ReferringLower
 
     def run_pass(self, state: Any) -> bool:
         if state.library is None:

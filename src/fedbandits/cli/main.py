@@ -7,6 +7,7 @@ import io
 import os
 import pathlib
 import re
+import signal
 import sys
 import warnings
 from typing import Annotated, TextIO
@@ -151,6 +152,18 @@ def _owned_by(file: str) -> str:
     return ""
 
 
+def _end_as_others_do() -> None:
+    """Let SIGTERM and SIGHUP end the first process of a container, which has no default for them.
+
+    A party sets its own handlers as soon as it starts.
+    """
+    if os.getpid() != 1:
+        return
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda got, _: os._exit(128 + got))
+
+
 def _forget_output() -> None:
     """Drop the rest of standard output: the interpreter would try to write again at its end."""
     with contextlib.suppress(OSError, ValueError):
@@ -166,6 +179,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ε must not end a run
     warnings.showwarning = _show_warning
+    _end_as_others_do()
     try:
         _run()
     except FedbanditsError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedbandits.cli.federation import CATCH_UP
-from fedbandits.cli.help import exit_code_lines
+from fedbandits.cli.help import code_of, exit_code_lines
 
 if TYPE_CHECKING:
     from fedbandits.deployment.process.inspecting import StoredMessages
@@ -122,8 +122,9 @@ def run(
         return converted
 
     run_party(
-        folder, moved=moved, restores=restore, catches_up=catch_up, log=log, attached=attached
-    )
+        folder, moved=moved, restores=restore, catches_up=catch_up, log=log, attached=attached,
+        exit_code=code_of,
+    )  # fmt: skip
 
 
 @app.command("warm", epilog="Example: fedbandits party warm clinics.toml")

@@ -13,7 +13,7 @@ try:
     import httpx as _  # noqa: F401
 except ModuleNotFoundError as error:
     raise MissingExtraError(
-        "a client needs more libraries: install fedbandits[federation]"
+        "a client needs more libraries: install the extra 'federation' as docs/install.md says"
     ) from error
 
 from fedbandits.client.calls import (

@@ -1,1 +1,1 @@
-"""Ciphers: sealed scores, and rewards that only their owner can add up."""
+"""Ciphers: sealed packets, encrypted sums, masks, and numbers shared by two servers."""

@@ -1,11 +1,11 @@
 """Sealed packets: AES-256-GCM, each bound to its position in the protocol, under a random nonce.
 
-A position is direction, iteration, step, slot, and is authenticated with the packet. Whoever opens
-a packet makes the position from where *it* stands, so a packet that was replayed, reordered or
-turned round does not open. The nonce is fresh randomness that travels with the packet. So two who
-were given one position, or one who was sent through a step again, still do not seal two packets
-under one nonce, and a packet tells nobody who sealed it. With q packets under one key two nonces
-are equal with probability below q² / 2⁹⁷.
+A position is direction, iteration, step, slot, and is authenticated with the packet. The receiver
+derives the position from its own state, so a packet that was replayed, reordered or turned round
+does not open. The nonce is fresh randomness that travels with the packet. So two parties with the
+same position, or a party that repeats a step, still do not seal two packets under the same nonce,
+and a packet does not show its sender. With q packets under a key, two nonces are equal with
+probability below q² / 2⁹⁷.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from fedbandits._typing import Words64
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
 
 TAG_BYTES = 16
-#: Bytes of the random nonce that a packet begins with.
+#: Bytes of the random nonce at the beginning of a packet.
 NONCE_BYTES = 12
 _BLOCK = 16
 _MAX_STEP = 1 << 48
 
 CipherName = Literal["aes-gcm", "stream", "none"]
-#: A step and an iteration of it.
+#: A step and its iteration.
 Turn = tuple[int, int]
 #: Before all turns.
 NEVER: Turn = (-1, -1)
@@ -52,7 +52,7 @@ class TamperedPacketError(RemoteProtocolError):
 
 
 class PacketLengthError(RemoteProtocolError):
-    """A packet that is shorter or longer than it must be."""
+    """A packet of a wrong length."""
 
 
 def position_prefix(direction: int, step: int, iteration: int) -> bytes:
@@ -77,21 +77,21 @@ def fresh_nonces(count: int) -> list[bytes]:
 class PacketCipher(Protocol):
     """Seals many packets at once, each at its own position, 12 bytes."""
 
-    #: Bytes that a sealed packet is longer than its contents.
+    #: Bytes of a sealed packet beyond its contents.
     overhead: int
 
     def seal(self, positions: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
         """Encrypt each payload for its position."""
 
     def open(self, positions: Sequence[bytes], sealed: Sequence[bytes]) -> list[bytes]:
-        """Decrypt each packet, or raise TamperedPacketError.
+        """Decrypt each packet.
 
-        One of them was not sealed under this key and for this position.
+        Raises TamperedPacketError if a packet was not sealed under this key for its position.
         """
 
 
 def opened_all(packets: Iterable[bytes]) -> list[bytes]:
-    """List all packets, or raise the error that says that one does not open."""
+    """List all packets, or raise TamperedPacketError if a packet does not open."""
     try:
         return list(packets)
     except InvalidTag:
@@ -103,8 +103,8 @@ def opened_all(packets: Iterable[bytes]) -> list[bytes]:
 class GcmCipher:
     """AES-256-GCM with the packet's position as associated data.
 
-    What else a packet must be bound to (its run, what was agreed on) belongs in the derivation of
-    the key: that costs nothing a packet, and under another key nothing opens.
+    The binding of a packet to its run and to an agreement belongs in the derivation of the key:
+    that costs nothing a packet, and under another key no packet opens.
     """
 
     overhead = NONCE_BYTES + TAG_BYTES
@@ -126,7 +126,7 @@ class GcmCipher:
 class StreamCipher:
     """AES-256 in counter mode: for simulation, **not authenticated**.
 
-    It hides as much as AES-GCM does (both are IND-CPA), at a fraction of the time, but nobody
+    The cipher hides as much as AES-GCM (both are IND-CPA), at a fraction of the time, but nobody
     notices a changed packet. A counter block is the packet's position, XORed with its random nonce,
     and the block's number in four bytes.
     """
@@ -173,7 +173,7 @@ def counter_blocks(
 
     Iterations are counted from 1. A block is the packet's position and four zero bytes. Its key
     stream is what :meth:`.StreamCipher.seal` uses for packets of 16 bytes at most, under a nonce of
-    zeros. For simulations, which keep no packet that somebody could see.
+    zeros. For simulations, in which nobody can see a packet.
     """
     blocks = np.zeros((steps, iterations, slots, _BLOCK), np.uint8)
     blocks[..., 0] = direction
@@ -190,7 +190,7 @@ def _xor(one: bytes, other: bytes) -> bytes:
 
 
 class ClearCipher:
-    """A cipher that encrypts nothing: it shows what encryption costs."""
+    """A cipher that encrypts nothing, to show the cost of encryption."""
 
     overhead = 0
 
@@ -214,17 +214,17 @@ def make_cipher(name: CipherName, key: bytes) -> PacketCipher:
 
 
 def overhead_of(name: CipherName) -> int:
-    """Return the bytes that a cipher adds to a packet."""
+    """Return the bytes of a packet beyond its contents."""
     return _CIPHERS[name].overhead
 
 
 class Channel:
-    """One direction of packets, as one party seals or opens them: each turn once, upwards.
+    """A direction of packets of a party, who seals or opens each turn once, in rising order.
 
-    It keeps nothing. Which turn was the last one is for its caller to keep, with all else that is
-    saved: a party that is restored seals no turn again, and opens none again.
+    The caller keeps the last turn in its saved state: a restored party seals no turn again, and
+    opens no turn again.
 
-    The ``cipher`` is shared by all who use the direction. ``direction`` is a byte; the two
+    All parties of the direction share the ``cipher``. ``direction`` is a byte; the two
     directions between the same parties differ. Every payload has ``size`` bytes.
     """
 
@@ -236,9 +236,9 @@ class Channel:
     def seal(
         self, step: int, iteration: int, slots: Sequence[int], payloads: Sequence[bytes], last: Turn
     ) -> list[bytes]:
-        """Seal one payload a slot; ``last`` is the last turn sealed, :data:`NEVER` before any.
+        """Seal a payload for every slot; ``last`` is the last sealed turn, or :data:`NEVER`.
 
-        Raises SealedBeforeError if the turn is not after that.
+        Raises SealedBeforeError if the turn is not after the last.
         """
         if (step, iteration) <= last:
             raise SealedBeforeError(f"step {step}, iteration {iteration} was sealed before")
@@ -247,7 +247,7 @@ class Channel:
     def open(
         self, step: int, iteration: int, slots: Sequence[int], sealed: Sequence[bytes], last: Turn
     ) -> list[bytes]:
-        """Open one packet a slot; ``last`` is the last turn opened, :data:`NEVER` before any.
+        """Open a packet of every slot; ``last`` is the last opened turn, or :data:`NEVER`.
 
         Raises ReplayedPacketError, PacketLengthError or TamperedPacketError.
         """

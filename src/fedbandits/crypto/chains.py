@@ -1,13 +1,13 @@
-"""Chains of keys: each key follows from the one before, which is then erased.
+"""Chains of keys: each key follows from the key before, which is then erased.
 
-A pair of parties begins a chain with the same key of 32 bytes, and steps it once for every number.
-What a key opened is closed once it is erased: the step is keyed BLAKE2b, and nobody can go back.
-So whoever steals a chain opens nothing that was sent before.
+A pair of parties begins a chain with the same key of 32 bytes, and steps the chain once for every
+number. The step is keyed BLAKE2b, which cannot be inverted. So a thief of a chain opens no message
+that was sent before, under erased keys.
 
-A copy of a chain would open all that is sent *later*. So a message may bring a public key that was
-drawn for it alone (X25519, RFC 7748). What the sender and the receiver agree on goes into the chain
-(HKDF-Extract with SHA-256, RFC 5869). The sender erases its private key at once, the receiver soon.
-A copy of a chain has neither.
+A copy of a chain would open all *later* messages. So a message may bring a public key that was
+drawn for this message alone (X25519, RFC 7748). The shared secret of sender and receiver goes into
+the chain (HKDF-Extract with SHA-256, RFC 5869). The sender erases its private key at once, the
+receiver soon. A copy of a chain has neither key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 #: Bytes of every key here.
 KEY_BYTES = 32
-#: Stands for a public key, where there is none.
+#: Stands for a missing public key.
 NO_KEY = bytes(KEY_BYTES)
 _NEXT, _USED = b"fb sums 2 next", b"fb sums 2 used"
 _AGREED = b"fedbandits secure sums 2 agreed "
@@ -40,20 +40,20 @@ def forward(key: bytes, steps: int) -> bytes:
 
 
 def message_key(key: bytes) -> bytes:
-    """Return the key of a chain for one message. It tells nothing of the chain."""
+    """Return the key of a chain for one message, which tells nothing of the chain."""
     return hashlib.blake2b(key=key, digest_size=KEY_BYTES, person=_USED).digest()
 
 
 def agreed(key: bytes, shared: bytes) -> bytes:
     """Return the key of a chain after two parties have agreed on a secret of 32 bytes.
 
-    Who knows one of the two alone knows nothing of it.
+    Neither the key nor the secret alone tells anything about the result.
     """
     return hmac.digest(key, _AGREED + shared, "sha256")
 
 
 class Drawn:
-    """A private key that was drawn for one use, and its public one.
+    """A pair of a private and a public key, drawn for a single use.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ class Drawn:
     def agree(self, public: bytes) -> bytes:
         """Return the secret, 32 bytes, in common with the holder of another public key.
 
-        Of a public key of low order it is zeros, as in RFC 7748. Who sends one gives away the
-        secret of this pair, which it could tell anybody anyway.
+        A public key of low order gives zeros, as in RFC 7748. Its sender gives away the secret of
+        this pair, which the sender could tell anybody anyway.
         """
         try:
             return self._key.exchange(X25519PublicKey.from_public_bytes(public))
@@ -87,7 +87,7 @@ Draw = Callable[[], Drawn | None]
 
 
 def draw() -> Drawn:
-    """Draw a key of the system's randomness: it follows from nothing that anybody has kept."""
+    """Draw a key from the system's randomness: the key follows from no kept number."""
     return Drawn(secrets.token_bytes(KEY_BYTES))
 
 

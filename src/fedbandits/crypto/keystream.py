@@ -1,7 +1,8 @@
 """Keyed random streams: AES-256 in counter mode, read at any position.
 
-Whoever holds the key can make the same numbers again, alone and in any order; to anybody else
-they are indistinguishable from uniform ones as long as AES is (Bellare et al. 1997).
+A holder of the key can make the same numbers again, alone and in any order. Without the key they
+are indistinguishable from uniform numbers as long as AES is a pseudorandom permutation (Bellare et
+al. 1997).
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from fedbandits._typing import Words64
 KEY_BYTES = 32
 _NO_SALT = bytes(32)
 _BLOCK = 16
-#: Words that are made at once when single positions are asked for.
+#: Words that are made at once for requests of single positions.
 _AHEAD = 4096
-#: What is encrypted: few enough bytes to stay in the processor's cache.
+#: Plaintext of zeros, few enough bytes to stay in the processor's cache.
 _ZEROS = memoryview(bytes(1 << 15))
 
 
 def derive_key(secret: bytes, label: str) -> bytes:
-    """Derive a 256-bit key of its own for one purpose (HKDF-SHA256, RFC 5869)."""
+    """Derive a 256-bit key for a single purpose (HKDF-SHA256, RFC 5869)."""
     if len(secret) < 16:
         raise ValueError("a secret must have at least 16 bytes")
     extracted = hmac.digest(_NO_SALT, secret, "sha256")
@@ -44,12 +45,12 @@ class KeyStream:
         self._width = width
         self._ahead: Words64 = np.empty((0, width), np.uint64)
         self._first = 0
-        #: Goes on with the position after the last one that was made.
+        #: The cipher at the position after the last words.
         self._running: Any = None
         self._next = -1
 
     def words(self, position: int) -> Words64:
-        """Return the words of one position, (width,) uint64."""
+        """Return the words of a position, (width,) uint64."""
         offset = position - self._first
         if not 0 <= offset < len(self._ahead):
             self._ahead = self.block(position, max(1, _AHEAD // self._width))

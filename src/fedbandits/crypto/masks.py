@@ -1,17 +1,17 @@
-"""Masks: numbers that a pair of parties can make, and that hide whatever they are added to.
+"""Masks: numbers that a pair of parties can make, and that hide the numbers beside them in a sum.
 
-A pair shares one secret. Three keys are derived of it (HKDF-SHA256). Their labels name the version
-of the protocol, the terms, both parties and the purpose, so no key serves two federations, two
-pairs or two purposes. The first is where a chain of keys begins, see :mod:`.chains`: each message
-is masked under a key of its own, which is then erased.
+A pair shares a secret, from which three keys are derived (HKDF-SHA256). Their labels name the
+version of the protocol, the terms, both parties and the purpose, so no key serves two federations,
+two pairs or two purposes. The first key begins a chain of keys, see :mod:`.chains`: each message is
+masked under a key of its own, which is then erased.
 
 A mask is the ChaCha20 stream of such a key, read as numbers modulo 2⁶⁴. Its nonce is the number of
 a sum and 64 bits, the *salt*, that make a message's masks its own. Two messages with different
 salts never share a mask, though they are for the same sum and under the same key. To all others a
 mask cannot be told from uniform numbers, as long as ChaCha20 is a pseudorandom function (RFC 8439).
 
-Tags are keyed BLAKE2b. Only the two of a pair make and check them: no third party can, and none
-needs to. That is simpler than signatures, and there is no key of a signature to keep.
+Tags are keyed BLAKE2b. Only the parties of a pair make and check tags: no third party can, or
+needs to. Tags are simpler than signatures, and there is no signing key to keep.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from fedbandits._typing import Words64
 from fedbandits.crypto.keystream import derive_key
 
-#: Names the protocol and its version in whatever is derived.
+#: Names the protocol and its version in all derived keys.
 PROTOCOL = "fedbandits secure sums 2"
 #: Bytes of a tag, and of a salt.
 TAG_BYTES, SALT_BYTES = 16, 8
@@ -48,11 +48,11 @@ class PairKeys(NamedTuple):
     Parameters
     ----------
     chain
-        Begins the chain of keys of the masks that the agent adds, and that the helper can take off.
+        Begins the chain of keys of masks, which the agent adds, and the helper can remove.
     statement
-        Tags what the agent says to the helper.
+        Tags the agent's messages to the helper.
     confirmation
-        Tags what the helper says to the agent.
+        Tags the helper's messages to the agent.
     """
 
     chain: bytes
@@ -64,13 +64,13 @@ class PairKeys(NamedTuple):
 
     @classmethod
     def derive(cls, secret: bytes, terms: str, agent: str, helper: str) -> Self:
-        """Derive them of the pair's secret, for a federation on terms of that digest."""
+        """Derive the keys from the pair's secret, for a federation on terms of this digest."""
         label = f"{PROTOCOL} {terms} {agent} {helper}"
         return cls(*(derive_key(secret, f"{label} {purpose}") for purpose in cls._fields))
 
 
 class Masks:
-    """All masks under one key of 32 bytes."""
+    """All masks under a key of 32 bytes."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -81,7 +81,7 @@ class Masks:
         Parameters
         ----------
         number, salt
-            The number of the sum that the message is for, and the salt of the message.
+            The number of the message's sum, and the salt of the message.
         """
         raw = out.view(np.uint8).data
         stream = Cipher(ChaCha20(self._key, nonce(number, salt)), None).encryptor()
@@ -92,12 +92,12 @@ class Masks:
 
 @functools.lru_cache(maxsize=8)
 def _zeros(count: int) -> bytes:
-    """Return what is encrypted: the stream itself is wanted."""
+    """Return a plaintext of zeros, whose ciphertext is the stream itself."""
     return bytes(count)
 
 
 def nonce(number: int, salt: int) -> bytes:
-    """Return the bytes that ChaCha20 starts from: a counter of 0, the number, the salt."""
+    """Return ChaCha20's starting bytes: a counter of 0, the number, the salt."""
     if not 0 <= number <= MOST_SUMS:
         raise ValueError(f"sums are numbered from 0 to {MOST_SUMS}, given {number}")
     start = _COUNTER + number.to_bytes(4, "little") + salt.to_bytes(SALT_BYTES, "little")
@@ -107,14 +107,14 @@ def nonce(number: int, salt: int) -> bytes:
 
 
 def sum_of_masks(pairs: Iterable[Masks], number: int, salts: Iterable[int], size: int) -> Words64:
-    """Return the sum of one mask of each pair modulo 2⁶⁴, (size,).
+    """Return the sum of a mask of each pair modulo 2⁶⁴, (size,).
 
     Parameters
     ----------
     pairs, salts
-        Whose masks are added, and the salt of each one's message.
+        The masks of each pair, and the salt of the pair's message.
     number
-        The number of the sum that all these messages are for.
+        The number of the sum of all these messages.
     """
     total = np.zeros(size, np.uint64)
     rows: Words64 = np.empty((_AT_ONCE, size), np.uint64)
@@ -130,21 +130,21 @@ def sum_of_masks(pairs: Iterable[Masks], number: int, salts: Iterable[int], size
 
 
 def tag(key: bytes, text: bytes) -> bytes:
-    """Return the tag of a text, 16 bytes, which nobody can make without the key."""
+    """Return the tag of a text, 16 bytes, which takes the key to make."""
     return hashlib.blake2b(text, key=key, digest_size=TAG_BYTES).digest()
 
 
 def same(given: bytes, expected: bytes) -> bool:
-    """Tell whether tags are those expected, in a time that does not tell where they differ."""
+    """Tell whether tags are equal, in a time that does not depend on the first difference."""
     return hmac.compare_digest(given, expected)
 
 
 def salt_of(key: bytes, text: bytes) -> int:
-    """Make the salt of a message: of the same text the same one, of another text another.
+    """Make the salt of a message: the same salt for the same text, another salt for another text.
 
-    It is a pseudorandom function under a key that nobody else has, so it tells nothing of the
-    text. A message that is made again, after a crash, is the same message. One that differs in any
-    number gets other masks.
+    The salt is a pseudorandom function under a key that nobody else has, so the salt tells nothing
+    of the text. A message that is made again, after a crash, is the same message. A message with
+    any other number gets other masks.
     """
     hashed = hashlib.blake2b(text, key=key, digest_size=SALT_BYTES, person=b"fedbandits salt")
     return int.from_bytes(hashed.digest(), "little")

@@ -1,15 +1,15 @@
-"""Paillier encryption: sums that can be formed without being seen.
+"""Paillier encryption: sums of numbers that the adder cannot see.
 
 The scheme of Paillier (1999, "Public-key cryptosystems based on composite degree residuosity
 classes", section 4), with decryption by Chinese remaindering (section 7):
-E(m) = gᵐ rⁿ mod n² with r uniform in Z*ₙ. The generator is g = n + 1, so gᵐ = 1 + mn. It is
-IND-CPA exactly if the decisional composite residuosity assumption holds, whichever g is taken: the
-factor rⁿ hides gᵐ. It is malleable on purpose: nothing here authenticates.
+E(m) = gᵐ rⁿ mod n² with r uniform in Z*ₙ. The generator is g = n + 1, so gᵐ = 1 + mn. The
+scheme is IND-CPA exactly if the decisional composite residuosity assumption holds, for every g: the
+factor rⁿ hides gᵐ. The scheme is malleable on purpose: nothing here authenticates.
 
 The parties are honest but curious, each on its own machine, so side channels are out of scope.
 Encryption raises to the public exponent n and uses GMP's fast exponentiation; decryption happens
-once a run and uses the one whose time does not depend on the secret exponent, which costs nothing
-that anybody would notice. The arithmetic around it is not constant-time.
+once a run and uses an exponentiation in constant time, which costs nothing noticeable. The other
+arithmetic is not constant-time.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from fedbandits.errors import RemoteProtocolError
 
-#: A modulus with a prime factor below this is refused, or below its fourth root where that is less.
+#: Least prime factor of a modulus, or the modulus's fourth root where the root is less.
 _LEAST_FACTOR = 1 << 16
-#: Lengths of n that :func:`generate` makes.
+#: Lengths of n for :func:`generate`.
 KEY_BITS = (2048, 3072, 4096)
 
 
@@ -37,11 +37,11 @@ class CiphertextError(RemoteProtocolError):
 
 @dataclass(frozen=True, repr=False)
 class PublicKey:
-    """Encrypts, and adds what is encrypted.
+    """Encrypts numbers, and adds encrypted numbers.
 
-    A modulus n that comes from a peer should be checked: ``key.bits in KEY_BITS``. ValueError is
-    raised if it is small, even, prime, a power, or has a small factor: anybody could then decrypt.
-    That it is the product of two large primes is not proved by that; only its owner knows.
+    Check a peer's modulus n: ``key.bits in KEY_BITS``. ValueError is raised if n is small, even,
+    prime, a power, or has a small factor: anybody could then decrypt. The checks do not prove that
+    n is the product of two large primes; only the owner knows.
     """
 
     n: int
@@ -75,13 +75,13 @@ class PublicKey:
         return self._pack(_encrypt(self.n, message, _random_unit(self.n)))
 
     def add(self, *ciphertexts: bytes) -> bytes:
-        """Return a ciphertext of the sum of the messages, modulo n, of one or more ciphertexts.
+        """Return a ciphertext of the sum, modulo n, of the messages of all ciphertexts.
 
-        Its randomness is the product of theirs, hence uniform as soon as one of them is: it tells
-        the key's owner the sum and nothing else about the summands.
+        Its randomness is the product of all their randomness, hence uniform if any factor is: the
+        ciphertext tells the key's owner the sum and nothing else about the summands.
 
-        Raises CiphertextError if one is malformed, and ValueError if there are none: a constant
-        would be no encryption of 0.
+        Raises CiphertextError if a ciphertext is malformed, and ValueError if there is none: a
+        constant would be no encryption of 0.
         """
         if not ciphertexts:
             raise ValueError("a sum needs at least one ciphertext")
@@ -135,11 +135,11 @@ class PrivateKey:
 
     @cached_property
     def public_key(self) -> PublicKey:
-        """The key that everybody else may have."""
+        """The key for all other parties."""
         return PublicKey(self.p * self.q)
 
     def decrypt(self, ciphertext: bytes) -> int:
-        """Return the message inside a ciphertext, in [0, n); CiphertextError if it is malformed."""
+        """Return a ciphertext's message, in [0, n); CiphertextError for a malformed ciphertext."""
         number = self.public_key._unpack(ciphertext)
         one, two = self._halves
         low, high = one.decrypt(number), two.decrypt(number)
@@ -155,7 +155,7 @@ class PrivateKey:
 
 
 class _Half:
-    """Decryption modulo one of the two primes: m mod p = L(c^(p-1) mod p²) h, L(x) = (x - 1)/p.
+    """Decryption modulo a prime: m mod p = L(c^(p-1) mod p²) h, L(x) = (x - 1)/p.
 
     The constant h is 1 / L(g^(p-1)) mod p. With g = 1 + n the power is 1 + (p - 1)pq mod p², so
     L of it is (p - 1)q ≡ -q.

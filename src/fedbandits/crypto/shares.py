@@ -1,9 +1,9 @@
-"""Tournaments of shared numbers: which are compared with which, and how openings are packed.
+"""Tournaments of shared numbers: the comparisons of every stage, and the packing of openings.
 
 Contenders stand in places. In every stage they are split into groups of neighbours, as equal in
-size as can be, of at most ``arity``. In a group all are compared with all, and one goes on. Stages
-are as few as ``arity`` allows, as each takes rounds between the servers. The sizes of their groups
-are those that take the fewest comparisons: early groups are small, late ones large.
+size as can be, of at most ``arity``. In a group all are compared with all, and the winner goes on.
+Stages are as few as ``arity`` allows, as each takes rounds between the servers. The sizes of groups
+take the fewest comparisons: early groups are small, late groups large.
 
 Results are open. As places are in a uniformly random order and all numbers differ, results have a
 distribution that does not depend on the numbers: in every group, each order is equally likely.
@@ -22,7 +22,7 @@ from fedbandits.crypto.kernels.comparison import OPENING_BITS, WORD_BITS, group_
 
 
 class _Course(NamedTuple):
-    """A tournament from some stage on; of two the smaller tuple is the better one."""
+    """A tournament from some stage on; a smaller tuple is better."""
 
     stages: int
     comparisons: int
@@ -37,7 +37,7 @@ def _best_course(contenders: int, arity: int) -> _Course:
     for size in range(2, min(arity, contenders) + 1):
         groups = -(-contenders // size)
         rest = _best_course(groups, arity)
-        # So many groups have one contender more than the others.
+        # ``larger`` groups have a contender more than the others.
         small, larger = divmod(contenders, groups)
         count = groups * (small * (small - 1) // 2) + larger * small
         courses.append(_Course(1 + rest.stages, count + rest.comparisons, groups))
@@ -45,7 +45,7 @@ def _best_course(contenders: int, arity: int) -> _Course:
 
 
 def groups_of(contenders: int, arity: int) -> int:
-    """Return into how many groups so many contenders are split."""
+    """Return the number of groups of so many contenders."""
     return _best_course(contenders, arity).groups
 
 
@@ -60,7 +60,7 @@ def stage_sizes(contenders: int, arity: int) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=256)
 def pairs(contenders: int, arity: int) -> Ints:
-    """Return the comparisons of one stage, (comparisons, 2): places, in the order of results."""
+    """Return the comparisons of a stage, (comparisons, 2): places, in the order of results."""
     groups, listed = groups_of(contenders, arity), []
     for group in range(groups):
         begin, end = (group_begin(g, groups, contenders) for g in (group, group + 1))
@@ -76,14 +76,14 @@ def comparisons(contenders: int, arity: int) -> int:
 
 
 def opening_bytes(number: int, comparisons: int) -> int:
-    """Count the bytes of one opening of so many comparisons."""
+    """Count the bytes of an opening of so many comparisons."""
     return -(-OPENING_BITS[number] * comparisons // 8)
 
 
 def pack_opening(number: int, words: Words64) -> bytes:
-    """Pack one server's shares of an opening: of every word the lowest bits, the others being 0.
+    """Pack a server's shares of an opening: the lowest bits of every word, as the others are 0.
 
-    ``number`` is 0 … 6, and says how many bits there are. ``words`` are (comparisons,).
+    The ``number``, 0 … 6, decides on the number of bits. ``words`` are (comparisons,).
     """
     return np.packbits(_bits(words)[:, : OPENING_BITS[number]], bitorder="little").tobytes()
 
@@ -91,7 +91,7 @@ def pack_opening(number: int, words: Words64) -> bytes:
 def unpack_opening(number: int, packed: bytes, comparisons: int) -> Words64:
     """Read the words of an opening, (comparisons,) uint64.
 
-    Raises ValueError at another number of bytes than it has, or if bits after its end are not 0.
+    Raises ValueError at a wrong number of bytes, or if bits after the end are not 0.
     """
     if len(packed) != opening_bytes(number, comparisons):
         raise ValueError(f"{len(packed)} bytes, expected {opening_bytes(number, comparisons)}")

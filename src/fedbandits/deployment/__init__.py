@@ -8,5 +8,6 @@ from fedbandits.errors import MissingExtraError
 
 if importlib.util.find_spec("sqlalchemy") is None:
     raise MissingExtraError(
-        "a party between machines needs more libraries: install fedbandits[federation]"
+        "a party between machines needs more libraries: "
+        "install the extra 'federation' as docs/install.md says"
     )

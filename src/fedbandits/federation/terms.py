@@ -55,6 +55,11 @@ class Difference(NamedTuple):
     ours: Any
     theirs: Any
 
+    @property
+    def is_of_versions(self) -> bool:
+        """True if two versions of fedbandits made the terms, whatever else differs in them."""
+        return self.key == "wire"
+
     def __str__(self) -> str:
         if self.key == "wire":
             return (
@@ -122,7 +127,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, TypeError):
             raise ValueError("not the terms of a federation") from None
         our_values = dict(_leaves(msgspec.msgpack.decode(self.content)))
-        for key in sorted(our_values.keys() | their_values.keys()):
+        keys = our_values.keys() | their_values.keys()
+        # The version first: other keys may differ because of it, and nobody has changed those.
+        for key in sorted(keys, key=lambda key: (key != "wire", key)):
             our_value, their_value = our_values.get(key, _ABSENT), their_values.get(key, _ABSENT)
             if our_value != their_value or type(our_value) is not type(their_value):
                 is_of_file = isinstance(self.federation, dict)

@@ -250,7 +250,7 @@ def opendp_sampler() -> Sampler:
         import opendp.prelude as opendp
     except ImportError as error:
         raise MissingExtraError(
-            'OpenDP is not installed; install the extra: pip install "fedbandits[noise]"'
+            "OpenDP is not installed; install the extra 'noise' as docs/install.md says"
         ) from error
     opendp.enable_features("contrib")
     domain = opendp.vector_domain(opendp.atom_domain(T=opendp.i64))

@@ -9,5 +9,5 @@ try:
     import uvicorn as __  # noqa: F401
 except ModuleNotFoundError as error:
     raise MissingExtraError(
-        "the studio needs more libraries: install fedbandits[studio]"
+        "the studio needs more libraries: install the extra 'studio' as docs/install.md says"
     ) from error

@@ -264,21 +264,10 @@ def sums_listener(
 class ReportsListener:
     """A listener to parties that report rows of sums in clear, as ``sums``.
 
-    The noise is a report less the exact sums of all records, or of the records since the last
-    report. A report to many is heard once.
-
-    Parameters
-    ----------
-    run
-        The parties.
-    exact
-        From a party to the exact sums of its records, (rows, size).
-    are_running
-        Whether reports are of all records; else of those since the last report.
-    rows
-        From the place of a party to the numbers of its rows; by default its only row has its place.
-    unit
-        From the place of a party to the unit of the stated deviations, (size,); 1 by default.
+    The noise is a report less the ``exact`` sums of a party's records, (rows, size): of all
+    records, if sums ``are_running``, else of the records since the last report. A report to many is
+    heard once. From the place of a party follow the numbers of its ``rows``, by default its place,
+    and the ``unit`` of the stated deviations, (size,), by default 1.
     """
 
     def __init__(

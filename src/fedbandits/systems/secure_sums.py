@@ -59,13 +59,17 @@ class SumsPlan(Protocol):
     def agent_names(self) -> tuple[str, ...]:
         """The names of all agents, in order."""
 
+
+class SummedPlan(SumsPlan, Protocol):
+    """A plan of agents with releases in clear to a controller, or to secure sums."""
+
     @property
     def most_sums(self) -> int:
         """Largest number of sums in a run."""
 
 
 def summed_roles(
-    plan: SumsPlan, make_agent: Callable[[Seat, Any], Party[Any]],
+    plan: SummedPlan, make_agent: Callable[[Seat, Any], Party[Any]],
     make_controller: Callable[[Seat], Party[Any]], table: MessageTable,
 ) -> Roles:  # fmt: skip
     """Return agents, and the parties that add up releases: a controller, with helpers or alone.
@@ -86,7 +90,7 @@ def summed_roles(
 
 
 def outlet_of(
-    seat: Seat, plan: SumsPlan, mechanism: Mechanism, secrets: AgentSecrets | None,
+    seat: Seat, plan: SummedPlan, mechanism: Mechanism, secrets: AgentSecrets | None,
     upload: type[Any], takes_out: bool = True,
 ) -> tuple[Outlet, Sending | None]:  # fmt: skip
     """Return the outlet of an agent, and the first state of its messages with secure sums.

@@ -22,7 +22,7 @@ from fedbandits.environments.open_world import Visit
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, LetGo, Observe
-from fedbandits.federation.exchange.outlet import Outlet, SumOfAll
+from fedbandits.federation.exchange.outlet import Outlet, SecureOutlet, SumOfAll
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
@@ -211,6 +211,8 @@ class Shell(ActingParty[AnyShellState]):
         if is_noisy:
             require_secure(self.name, seat.terms, noise)
         self._noise, self._outlet = noise, outlet or Outlet()
+        #: The outlet if its sums are secret: hosts then ask about the fate of messages.
+        self._secure = outlet if isinstance(outlet, SecureOutlet) else None
         self._releasing, self._persons = releasing, persons or Persons()
         #: Whether the noise of the next release has been drawn; a state that was saved has none.
         self._has_noise = False
@@ -270,20 +272,20 @@ class Shell(ActingParty[AnyShellState]):
             The state after the decision, but for its number; by default the present state.
         """
         state: Any = after or self._state
-        number, visits = state.decisions + 1, 0
-        if person is not None:
-            visits = state.visits.get(person, 0)
-        counts = person is None or visits < self._persons.most
+        number = state.decisions + 1
+        after, answer = msgspec.structs.replace(state, decisions=number), Decision(number, arm)
+        if person is None:
+            return Step(after, answer=answer, opened=(number, OpenDecision(arm, context)))
+        visits = state.visits.get(person, 0)
+        counts = visits < self._persons.most
 
         def note_visit() -> Sequence[Message]:
-            state.visits[person] = visits + 1
+            if counts:
+                state.visits[person] = visits + 1
             return ()
 
-        return Step(
-            msgspec.structs.replace(state, decisions=number), answer=Decision(number, arm),
-            write=note_visit if person is not None and counts else None,
-            opened=(number, OpenDecision(arm, context, counts)),
-        )  # fmt: skip
+        opened = number, OpenDecision(arm, context, counts)
+        return Step(after, answer=answer, write=note_visit, opened=opened)
 
     def _memory(self, number: int) -> Any:
         """Return the memory of an open decision; refuse a decision that is not open."""
@@ -316,8 +318,9 @@ class Shell(ActingParty[AnyShellState]):
 
     @property
     def next_end(self) -> int | None:
-        ended = self._outlet.has_ended(self._state)
-        return None if ended else self._next_planned
+        if self._secure is not None and self._secure.has_ended(self._state):
+            return None
+        return self._next_planned
 
     @property
     def _next_planned(self) -> int | None:
@@ -384,22 +387,24 @@ class Shell(ActingParty[AnyShellState]):
 
     @property
     def report(self) -> Mapping[str, Any]:
-        return self._outlet.report(self._state)
+        return super().report if self._secure is None else self._secure.report(self._state)
 
     @property
     def waits_for_sum(self) -> bool:
-        return self._outlet.waits(self._state)
+        return self._secure is not None and self._secure.waits(self._state)
 
     @property
     def made_and_missed(self) -> tuple[int, int]:
-        return self._outlet.made_and_missed(self._state)
+        if self._secure is None:
+            return super().made_and_missed
+        return self._secure.made_and_missed(self._state)
 
     @property
     def erased(self) -> int:
-        return self._outlet.erased(self._state)
+        return 0 if self._secure is None else self._secure.erased(self._state)
 
     def heard_of(self, party: str) -> int:
-        return self._outlet.heard_of(self._state, party)
+        return 0 if self._secure is None else self._secure.heard_of(self._state, party)
 
 
 def staying(stages: Sequence[str], *kinds: type[Any]) -> Transitions:

@@ -122,7 +122,9 @@ class DeployedFederation:
         """Wait until all peers have greeted each other."""
         await self._until(
             lambda: all(
-                node.ready and set(node.delivery.greeted) >= set(node.delivery.exchanges)
+                node.ready
+                and node.connected
+                and set(node.delivery.greeted) >= set(node.delivery.exchanges)
                 for node in self.nodes.values()
             )
         )

@@ -264,8 +264,9 @@ def refuses_mutants_without_a_trace(preset: str) -> None:
 
     smooth = PartiesReplicate(declared, plan, world, 1, 0)
     attacked = PartiesReplicate(declared, plan, world, 1, 0, embody=embody)
+    rounds = _rounds_of_all_messages(declared, plan, world)
     for run in (smooth, attacked):
-        run.advance(ROUNDS)
+        run.advance(rounds)
     assert _standing(smooth) == _standing(attacked)
     assert outcomes.total() == 3 * attacked.messages
 

@@ -1,21 +1,21 @@
-"""Comparison of two shared numbers: both servers learn which is larger, and nothing else.
+"""Comparison of two shared numbers: both servers learn the larger number's place, nothing else.
 
 The numbers x and y are int64 with |x - y| < 2⁶³, shared mod 2⁶⁴. A dealer has dealt a uniform r,
 shared additively and, bit by bit, by exclusive or. Both servers open z = x - y + r, which is
-uniform whatever x and y are. Then x < y exactly if z - r is negative: that is bit 63 of z, of r,
-and the borrow that the lower 63 bits of z - r take, all added mod 2.
+uniform for all x and y. Then x < y exactly if z - r is negative: the sum mod 2 of bit 63 of z, of
+bit 63 of r, and of the borrow of the lower 63 bits of z - r.
 
-Borrows are a prefix computation. Bit i generates one if g = ¬z ∧ r, and passes one on if
-p = ¬(z ⊕ r). Two neighbours become one: (G, P) ∘ (G', P') = (G ⊕ P∧G', P∧P'), the more significant
-one first. Each ∧ of shared bits takes a dealt product of random bits (Beaver 1991), by which two
-masked bits are opened. One mask of P serves both products of a node.
+Borrows are a prefix computation. Bit i generates a borrow if g = ¬z ∧ r, and passes a borrow on if
+p = ¬(z ⊕ r). Two neighbours are joined: (G, P) ∘ (G', P') = (G ⊕ P∧G', P∧P'), the more significant
+first. Each ∧ of shared bits takes a dealt product of random bits (Beaver 1991), by which two
+masked bits are opened. A single mask of P serves both products of a node.
 
-Bits are in an order in which neighbours are always as far apart as possible: bit i at the place
-whose six binary digits are those of i, reversed. Then a level joins the upper half of a word with
-the lower half. The first level has factors of r alone. Its products r₂ⱼ₊₁ ∧ r₂ⱼ are dealt, so that
-nothing is opened for it.
+Bits are in an order in which neighbours are always as far apart as possible: bit i has the place
+with the six binary digits of i, reversed. Then a level joins the upper half of a word with the
+lower half. The first level has factors of r alone. Its products r₂ⱼ₊₁ ∧ r₂ⱼ are dealt, so this
+level opens nothing.
 
-:func:`winners` is the end of a tournament's stage: its results are open, and say who goes on.
+:func:`winners` is the end of a tournament's stage: results are open, and decide who goes on.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from fedbandits._typing import Ints, Words64
 #: Openings of one comparison: of z, of five levels, and of the result; and the bits of each.
 OPENING_BITS = (64, 48, 24, 12, 6, 2, 1)
 OPENINGS = len(OPENING_BITS)
-#: Words that a server makes of its seed for a comparison: whoever is first, and the other one.
+#: Words of a seed for a comparison, of the first and of the second server.
 FIRST_WORDS, SECOND_WORDS = 6, 3
-#: Bytes that the dealer sends the second server for a comparison: its bits of r, products of the
+#: Bytes from the dealer to the second server for a comparison: its bits of r, products of the
 #: first level, and products of the others.
 DEALT_BYTES = 20
 _ONE = np.uint64(1)
@@ -40,7 +40,7 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _SIGN = np.uint64(63)
 _BELOW_SIGN = np.uint64(0x7FFFFFFFFFFFFFFF)
-#: Places of binary digits a and b of an index are swapped: those with digit a only, how far.
+#: To swap binary digits a and b of an index: the places with digit a only, and the distance.
 _SWAP_05, _BY_05 = np.uint64(0x00000000AAAAAAAA), np.uint64(31)
 _SWAP_14, _BY_14 = np.uint64(0x0000CCCC0000CCCC), np.uint64(14)
 _SWAP_23, _BY_23 = np.uint64(0x00F000F000F000F0), np.uint64(4)
@@ -48,18 +48,18 @@ WORD_BITS = 64
 
 
 class Correlation(NamedTuple):
-    """Words dealt to one server for some comparisons, each an array of so many uint64."""
+    """Words dealt to a server for some comparisons; every array has a uint64 a comparison."""
 
     share: Words64  # of r, additive
     bits: Words64  # of r, in the order of places, by exclusive or
     products: Words64  # r₂ⱼ₊₁ ∧ r₂ⱼ: 32 bits
     masks: Words64  # of P in the lower half, of G' in the upper: a bit a node, 31 of them
     passed: Words64  # masks of P', lower half
-    joined: Words64  # products of the masks of P with those of G' (lower half) and of P' (upper)
+    joined: Words64  # products of masks: of P and G' (lower half), of P and P' (upper half)
 
 
 class Side(NamedTuple):
-    """One server's side of comparisons under way, each an array of so many uint64."""
+    """A server's side of comparisons under way; every array has a uint64 a comparison."""
 
     opened: Words64  # z
     borrow: Words64  # shares of G, a bit a node
@@ -74,7 +74,7 @@ def new_side(comparisons: int) -> Side:
 
 @inlined
 def swap_digits(word: np.uint64) -> np.uint64:
-    """Put bits of a word in the order of places; done twice it is undone."""
+    """Put bits of a word in the order of places; a second call undoes the first."""
     word = np.uint64(word)
     moved = (word ^ (word >> _BY_05)) & _SWAP_05
     word ^= moved ^ (moved << _BY_05)
@@ -88,9 +88,9 @@ def swap_digits(word: np.uint64) -> np.uint64:
 def first_level(
     opened: np.uint64, bits: np.uint64, products: np.uint64, first: bool
 ) -> tuple[np.uint64, np.uint64]:
-    """Make shares of (G, P) of 32 pairs of neighbours; nothing is opened for it.
+    """Make shares of (G, P) of 32 pairs of neighbours, without an opening.
 
-    Bit 63 takes no part: it is made one that passes on every borrow.
+    Bit 63 takes no part: its pair passes on every borrow.
     """
     not_z = ~swap_digits(opened & _BELOW_SIGN)
     own = bits & _BELOW_SIGN
@@ -115,7 +115,7 @@ def level(number: int) -> tuple[np.uint64, np.uint64, np.uint64]:
 def masked(
     number: int, borrow: np.uint64, passes: np.uint64, masks: np.uint64, passed: np.uint64
 ) -> np.uint64:
-    """Make a share of what a level opens: P, G' and (but for the last level) P', each masked."""
+    """Make a share of a level's opening: P, G' and (but for the last level) P', each masked."""
     nodes, place, every = level(number)
     word = (passes >> nodes) ^ (masks >> place) & every
     word |= ((borrow ^ (masks >> _HALF >> place)) & every) << nodes
@@ -129,7 +129,7 @@ def joined(
     number: int, opened: np.uint64, borrow: np.uint64, passes: np.uint64, masks: np.uint64,
     passed: np.uint64, joined: np.uint64, first: bool,
 ) -> tuple[np.uint64, np.uint64]:  # fmt: skip
-    """Make shares of (G, P) one level up, given what was opened."""
+    """Make shares of (G, P) a level up, from the opened bits."""
     nodes, place, every = level(number)
     d, e, f = opened & every, (opened >> nodes) & every, (opened >> (nodes + nodes)) & every
     a, b = (masks >> place) & every, (masks >> _HALF >> place) & every
@@ -144,17 +144,17 @@ def joined(
 
 @inlined
 def result(opened: np.uint64, bits: np.uint64, borrow: np.uint64, first: bool) -> np.uint64:
-    """Make a share of whether the first number is the smaller one."""
+    """Make a share of the result: 1 if the first number is smaller."""
     bit = (borrow & _ONE) ^ (bits >> _SIGN)
     return bit ^ (opened >> _SIGN) if first else bit
 
 
 @compiled
 def open_next(number: int, dealt: Correlation, side: Side, first: bool) -> None:
-    """Write a server's shares of one opening, ``number`` 0 … 6, into ``side.sent``.
+    """Write a server's shares of an opening, ``number`` 0 … 6, into ``side.sent``.
 
-    Before the first, ``side.sent`` has shares of x - y. ``dealt`` is for these comparisons. One of
-    both servers, the ``first``, adds what is public.
+    Before opening 0, ``side.sent`` has shares of x - y. ``dealt`` is for these comparisons. The
+    ``first`` server alone adds public bits.
     """
     if number == 0:
         for k in range(side.sent.size):
@@ -171,10 +171,11 @@ def open_next(number: int, dealt: Correlation, side: Side, first: bool) -> None:
 
 @compiled
 def take_opening(number: int, others: Words64, dealt: Correlation, side: Side, first: bool) -> None:
-    """Go on from the other server's shares of the opening that ``side.sent`` has own shares of.
+    """Complete an opening, of which ``side.sent`` has the server's own shares.
 
-    ``others`` are (comparisons,); the other parameters are those of :func:`open_next`. After the
-    last opening ``side.opened`` has the results: 1 where the first number is the smaller one.
+    ``others`` (comparisons,) are the other server's shares; all other parameters are as of
+    :func:`open_next`. After the last opening ``side.opened`` has the results: 1 where the first
+    number is smaller.
     """
     if number == 0:
         for k in range(others.size):
@@ -196,18 +197,18 @@ def take_opening(number: int, others: Words64, dealt: Correlation, side: Side, f
 
 @inlined
 def group_begin(group: int, groups: int, contenders: int) -> int:
-    """Return where a group begins; groups differ by one in size at most."""
+    """Return the beginning of a group; sizes of groups differ by at most 1."""
     return group * contenders // groups
 
 
 @compiled
 def winners(places: Ints, contenders: int, groups: int, smaller: Words64) -> int:
-    """Write the places of those who go on over ``places``, and return how many do.
+    """Write the places of the winners over ``places``, and return the number of winners.
 
     The ``contenders`` come first in ``places``. They are split into ``groups``, see
     :func:`.shares.groups_of`. ``smaller`` (comparisons,) are the stage's results in the order of
-    :func:`.shares.pairs`: 1 where the first one lost. Returns -1 if somewhere nobody has won all
-    comparisons, which no numbers can cause.
+    :func:`.shares.pairs`: 1 where the first contender lost. Returns -1 if a group has no winner of
+    all comparisons, which no numbers can cause.
     """
     read = 0
     for group in range(groups):
@@ -215,7 +216,7 @@ def winners(places: Ints, contenders: int, groups: int, smaller: Words64) -> int
             group_begin(group, groups, contenders),
             group_begin(group + 1, groups, contenders),
         )
-        # Whoever is not beaten by any later one has only to be beaten by no earlier one either.
+        # A contender goes on after beating all others of its group.
         best, won, size = -1, 0, end - begin
         for i in range(size):
             wins = 0

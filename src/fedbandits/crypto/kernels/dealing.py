@@ -1,17 +1,17 @@
 """Shared numbers in an order that neither server knows alone (Chase, Ghosh & Poburinnaya 2020).
 
-One server knows a permutation π. The other one has dealt vectors A and B, uniform and used once;
-the first was dealt Δ = π(A) - B. The other sends m = x¹ - A, which is uniform to whoever does not
-know A. The first takes π(x⁰ + m) + Δ = π(x) - B as its new share, the other takes B. After two
-such shuffles, one of each server's, neither knows the order.
+One server knows a permutation π. The other server has dealt vectors A and B, uniform and used once;
+the first was dealt Δ = π(A) - B. The other sends m = x¹ - A, which is uniform to parties without A.
+The first takes π(x⁰ + m) + Δ = π(x) - B as its new share, the other takes B. After two such
+shuffles, by each server's permutation, neither knows the order.
 
-A permutation is an array of places: entry i goes to ``places[i]``. It is drawn from random words,
-one an entry, see :func:`permute`.
+A permutation is an array of places: entry i goes to ``places[i]``. A permutation is drawn from
+random words, a word an entry, see :func:`permute`.
 
-A dealer makes the random words of a selection, correlated, independent of all data. Most of it both
-servers expand from seeds of their own. Only what ties the two together travels: for the first
-server the corrections of two permutations, for the second server that of one, and 20 bytes a
-comparison.
+A dealer makes the random words of a selection, correlated, independent of all data. Most words both
+servers expand from seeds of their own. Only corrections travel: for the first server the
+corrections of two permutations, for the second server the correction of a single permutation, and
+20 bytes a comparison.
 
 ==================  ==========================================================================
 words of the first  π₀; A', B' of the second shuffle; six words a comparison
@@ -58,7 +58,7 @@ def word_below(word: np.uint64, bound: int) -> int:
 
 @compiled
 def permute(words: Words64, places: Ints) -> None:
-    """Write a random permutation of 0 … size-1, one word an entry (Fisher-Yates)."""
+    """Write a random permutation of 0 … size-1, from a word an entry (Fisher-Yates)."""
     for i in range(places.size):
         places[i] = i
     for i in range(places.size - 1, 0, -1):
@@ -68,7 +68,7 @@ def permute(words: Words64, places: Ints) -> None:
 
 @compiled
 def masked_share(share: Words64, mask: Words64, out: Words64) -> None:
-    """Mask a share, as the server does that does not know the permutation: m = x¹ - A."""
+    """Mask a share for the server that knows the permutation: m = x¹ - A."""
     for i in range(share.size):
         out[i] = share[i] - mask[i]
 
@@ -85,7 +85,7 @@ def permuted_share(
 
 @compiled
 def returned_share(sent: Words64, places: Ints, correction: Words64, out: Words64) -> None:
-    """Make π⁻¹(m) + Δ: the permutation undone, of a vector that the other server has."""
+    """Make π⁻¹(m) + Δ: the permutation undone, of a vector of the other server."""
     for i in range(sent.size):
         out[i] = sent[places[i]] + correction[i]
 
@@ -98,14 +98,14 @@ def unit_vector(place: int, out: Words64) -> None:
 
 
 class ForFirst(NamedTuple):
-    """Corrections that the dealer sends the first server for one selection."""
+    """The dealer's corrections for the first server, of a selection."""
 
     shuffled: Words64  # (entries,) Δ of π₀
     returned: Words64  # (entries,) Δ of π₀ undone
 
 
 class ForSecond(NamedTuple):
-    """Corrections that the dealer sends the second server for one selection."""
+    """The dealer's corrections for the second server, of a selection."""
 
     shuffled: Words64  # (entries,) Δ of π₁
     bits: Words64  # (comparisons,)
@@ -114,7 +114,7 @@ class ForSecond(NamedTuple):
 
 
 class First(NamedTuple):
-    """Words of the first server for one selection."""
+    """Words of the first server for a selection."""
 
     places: Ints  # (entries,) π₀
     mask: Words64  # (entries,) A'
@@ -125,7 +125,7 @@ class First(NamedTuple):
 
 
 class Second(NamedTuple):
-    """Words of the second server for one selection."""
+    """Words of the second server for a selection."""
 
     mask: Words64  # (entries,) A
     share: Words64  # (entries,) B
@@ -137,29 +137,29 @@ class Second(NamedTuple):
 
 
 def first_width(entries: int, comparisons: int) -> int:
-    """Count the words that the first server makes of its seed for one selection."""
+    """Count the words of the first server's seed for a selection."""
     return 3 * entries + FIRST_WORDS * comparisons
 
 
 def second_width(entries: int, comparisons: int) -> int:
-    """Count the words that the second server makes of its seed for one selection."""
+    """Count the words of the second server's seed for a selection."""
     return 5 * entries + SECOND_WORDS * comparisons
 
 
 def dealt_bytes(entries: int, comparisons: int) -> tuple[int, int]:
-    """Count the bytes that the dealer sends either server for one selection."""
+    """Count the bytes from the dealer to either server for a selection."""
     return 2 * _WORD_BYTES * entries, _WORD_BYTES * entries + DEALT_BYTES * comparisons
 
 
 def new_first(entries: int, comparisons: int) -> First:
-    """Make arrays for one selection."""
+    """Make arrays for a selection."""
     mask, share, shuffled, returned = np.zeros((4, entries), np.uint64)
     places = np.zeros(entries, np.int64)
     return First(places, mask, share, shuffled, returned, _new_correlation(comparisons))
 
 
 def new_second(entries: int, comparisons: int) -> Second:
-    """Make arrays for one selection."""
+    """Make arrays for a selection."""
     mask, share, returned_mask, returned_share, shuffled = np.zeros((5, entries), np.uint64)
     return Second(
         mask, share, returned_mask, returned_share, np.zeros(entries, np.int64), shuffled,
@@ -168,12 +168,12 @@ def new_second(entries: int, comparisons: int) -> Second:
 
 
 def new_for_first(entries: int) -> ForFirst:
-    """Make arrays for one selection."""
+    """Make arrays for a selection."""
     return ForFirst(np.zeros(entries, np.uint64), np.zeros(entries, np.uint64))
 
 
 def new_for_second(entries: int, comparisons: int) -> ForSecond:
-    """Make arrays for one selection."""
+    """Make arrays for a selection."""
     words = [np.zeros(comparisons, np.uint64) for _ in range(2)]
     products = np.zeros(comparisons, np.uint32)
     return ForSecond(np.zeros(entries, np.uint64), words[0], products, words[1])
@@ -185,7 +185,7 @@ def _new_correlation(comparisons: int) -> Correlation:
 
 @compiled
 def expand_first(words: Words64, dealt: ForFirst, out: First) -> None:
-    """Expand what the first server has, into ``out``, from its seed's words and what was dealt.
+    """Expand the first server's words into ``out``, from its seed's words and the corrections.
 
     ``words`` (first_width,) are of this selection alone; ``dealt`` is copied.
     """
@@ -208,7 +208,7 @@ def expand_first(words: Words64, dealt: ForFirst, out: First) -> None:
 
 @compiled
 def expand_second(words: Words64, dealt: ForSecond, out: Second) -> None:
-    """Expand what the second server has; parameters as of :func:`expand_first`."""
+    """Expand the second server's words; parameters as of :func:`expand_first`."""
     n = out.mask.size
     out.mask[:] = words[:n]
     out.share[:] = words[n : 2 * n]
@@ -231,10 +231,10 @@ def expand_second(words: Words64, dealt: ForSecond, out: Second) -> None:
 def deal(
     first: Words64, second: Words64, places: Ints, for_first: ForFirst, for_second: ForSecond
 ) -> None:
-    """Make what ties both servers' words together, for one selection.
+    """Make the corrections that tie both servers' words together, for a selection.
 
     ``first`` (first_width,) and ``second`` (second_width,) are words of either server's seed.
-    ``places`` (entries,) is a buffer. ``for_first`` and ``for_second`` receive what is to be sent.
+    ``places`` (entries,) is a buffer. ``for_first`` and ``for_second`` receive the corrections.
     """
     n = places.size
     permute(first[:n], places)

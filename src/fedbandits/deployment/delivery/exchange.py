@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import OrderedDict
 from collections.abc import Collection
 from itertools import islice
@@ -16,6 +17,12 @@ from fedbandits.federation.terms import Terms, cut
 WINDOW = MOST_HELD
 #: Seconds until something is said again that was not answered: at first, and at most.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
+
+
+def uptime() -> float:
+    """Read the machine's other clock, in seconds: nobody sets it, and it runs on in sleep."""
+    clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 class Standing(NamedTuple):
@@ -98,8 +105,9 @@ class Exchange:
         self.asks = False
         #: What is wrong, in a line.
         self.problem = ""
-        #: By how many seconds its clock is ahead of ours.
-        self.offset = 0.0
+        #: By how many seconds the peer's clock is ahead of :func:`uptime` here; when the peer said
+        #: so last, and when any frame of the peer came last, by that clock.
+        self.ahead, self.said, self.heard = 0.0, -math.inf, -math.inf
         #: The number of its message that comes next; whether it is to be told so.
         self.received, self.owes = 0, False
         #: What it was told last of that number.
@@ -110,6 +118,8 @@ class Exchange:
         self.unacknowledged: OrderedDict[int, bytes] = OrderedDict()
         #: Marks of all messages up to a number: of these, and of the one before them.
         self.marks: dict[int, bytes] = {-1: b""}
+        #: When the oldest of these became the oldest, by :func:`uptime`.
+        self.stuck_since = 0.0
         self._pause, self.next_try = FIRST_PAUSE, 0.0
 
     def go_on_from(self, number: int, mark: bytes) -> None:
@@ -118,6 +128,8 @@ class Exchange:
 
     def add(self, number: int, body: bytes) -> None:
         """Add a message that is to be sent; one that is there already stays as it is."""
+        if not self.unacknowledged:
+            self.stuck_since = uptime()
         self.unacknowledged[number] = body
         if number not in self.marks:
             self.marks[number] = extended(self.marks.get(number - 1, b""), body)
@@ -144,9 +156,15 @@ class Exchange:
         self.greeted, self.vouches, self.saw_more = False, False, True
         return True
 
-    def take_over(self, hello: Hello, received: int, now: float) -> None:
+    @property
+    def offset(self) -> float:
+        """Seconds by which the peer's clock is ahead of this machine's, which may have been set."""
+        return self.ahead + uptime() - time.time()
+
+    def take_over(self, hello: Hello, received: int) -> None:
         """Take over where a peer stands, as it has just said; nothing was wrong with it."""
-        self.problem, self.asks, self.offset = "", False, hello.time - now
+        self.problem, self.asks, self.said = "", False, uptime()
+        self.ahead = hello.time - self.said
         self.greeted, self.received = True, max(self.received, received)
         said = hello.seen >= hello.received and self.marks.get(hello.seen - 1) == hello.mark
         self.vouches = self.vouches or said
@@ -204,6 +222,7 @@ class Exchange:
         self.acknowledged = max(self.acknowledged, number)
         while self.unacknowledged and next(iter(self.unacknowledged)) < number:
             self.unacknowledged.popitem(last=False)
+            self.stuck_since = uptime()
         while next(iter(self.marks)) < number - 1:
             del self.marks[next(iter(self.marks))]
         self._pause = max(FIRST_PAUSE, 0.5 * self._pause)  # who was slow may be slow again

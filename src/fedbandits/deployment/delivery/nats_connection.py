@@ -40,7 +40,10 @@ class Times(NamedTuple):
     connect
         The most that one step of connecting may take.
     first_pause, longest_pause
-        The pause after the first failure, and the longest one; each is twice the one before.
+        The pause after the first failure, and the longest one; each is twice the one before. A
+        pause is shorter by up to a half, by chance: members do not all come back at once.
+    hurried_pause
+        The longest pause while messages wait to be sent.
     ping
         After how long the broker is asked whether it is there, and how long it may take to answer.
     answer
@@ -50,6 +53,7 @@ class Times(NamedTuple):
     connect: float = 5.0
     first_pause: float = 0.2
     longest_pause: float = 30.0
+    hurried_pause: float = 5.0
     ping: float = 10.0
     answer: float = 1.0
 

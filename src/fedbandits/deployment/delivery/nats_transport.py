@@ -62,6 +62,8 @@ class NatsTransport:
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._problem, self._ending = "not connected yet", False
+        #: Whether messages have waited to be sent since the connection ended.
+        self._hurries = asyncio.Event()
         self._broker_ends: float | None = None
 
     @property
@@ -115,6 +117,11 @@ class NatsTransport:
             return False
         return connection.alive
 
+    def hurry(self) -> None:
+        """Connect again soon, if there is no connection: messages wait to be sent."""
+        if not self.connected:
+            self._hurries.set()
+
     async def close(self) -> None:
         """End, after what was handed over has reached the broker."""
         task = self._task
@@ -141,8 +148,17 @@ class NatsTransport:
             for server in self._servers:
                 if await self._once(Connection(server, self._times), context, takes, on_connected):
                     pause = self._times.first_pause
-            await asyncio.sleep(pause * (0.5 + secrets.randbelow(1000) / 2000))
+            await self._rest(pause)
             pause = min(2 * pause, self._times.longest_pause)
+
+    async def _rest(self, longest: float) -> None:
+        """Wait for the next try, and not for long while messages are to be sent."""
+        share = 0.5 + secrets.randbelow(1000) / 2000
+        hurried = min(longest, self._times.hurried_pause)
+        await asyncio.sleep(share * hurried)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(share * (longest - hurried)):
+                await self._hurries.wait()
 
     async def _once(
         self,
@@ -157,6 +173,7 @@ class NatsTransport:
             await connection.open(context, takes)
             if not self._ending:
                 self._connection = connection
+                self._hurries.clear()
                 self._broker_ends = connection.certificate_ends
                 self._say_connected(connection.server)
                 await self._lists.begin(connection)

@@ -34,6 +34,9 @@ class Transport(Protocol):
     async def send(self, receiver: str, frame: bytes) -> bool:
         """Send a frame; return whether it was handed over, which needs a connection."""
 
+    def hurry(self) -> None:
+        """Connect again soon, if there is no connection: messages wait to be sent."""
+
     async def close(self) -> None:
         """End, after what was handed over has left."""
 
@@ -118,6 +121,9 @@ class MemoryTransport:
             return False
         self._hub.carry(self._member, receiver, frame)
         return True
+
+    def hurry(self) -> None:
+        """Connect no sooner: whoever has cut it connects it again."""
 
     def take(self, sender: str, frame: bytes) -> None:
         """Hand a frame on to whoever listens."""

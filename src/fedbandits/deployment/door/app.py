@@ -103,6 +103,8 @@ class App:
         place, closes = self._found(scope["path"], request), False
         try:
             route = self._admitted(place, request, scope["state"].get("head", 0))
+            if request.token:
+                connection.trust()
             if route.body is not None:
                 request.body = await self._body(request, connection, receive)
             answer = await route.handler(request)

@@ -3,6 +3,10 @@
 A request has a largest head, and a time to come in. Bytes of one connection are read a piece at a
 time, and other connections have their turn in between. While a request waits for the answers before
 it, the rest stays with the client. A client that does not read its answers is not waited for.
+
+A connection is a *stranger* until a request with a token was let in on it. Strangers have a time,
+and those of one address have a part of all places. Where there is no place, the oldest stranger
+makes room. So whoever opens connections, and shows no token, keeps no application out.
 """
 
 from __future__ import annotations
@@ -38,6 +42,8 @@ PIECE = 8_192
 LINGER, MOST_DROPPED = 1.0, 1_000_000
 #: Bytes of a header beside its name and its value: a colon, a blank, and the end of its line.
 _AROUND = 4
+#: Seconds that every stranger has, whoever else comes: so long a token may be on its way.
+GRACE = 1.0
 #: Seconds between two looks at whether all connections have ended.
 _LOOKS_EVERY = 0.005
 #: Takes uvicorn's messages, and drops them: the door writes one line a request.
@@ -61,10 +67,37 @@ class Connections:
         #: Each piece is read into it, and copied out of it before the next one is read.
         self.buffer = memoryview(bytearray(PIECE))
         self._second = 0
+        #: Strangers by the address that they come from, the oldest first, and how many there are.
+        self._strangers: dict[str, dict[Connection, None]] = {}
 
     def connect(self) -> asyncio.BufferedProtocol:
         """Make the protocol of a new connection."""
         return _InPieces(Connection(self), self.buffer)
+
+    def take_in(self, connection: Connection) -> bool:
+        """Take a new connection in as a stranger, and make room for it; False if there is none.
+
+        Strangers of one address have at most three quarters of all places.
+        """
+        strangers, now = self._strangers, connection.loop.time()
+        own = strangers.get(connection.address, {})
+        if 4 * len(own) >= 3 * self.most:
+            has_room = _make_room(own, now)
+        elif len(self.state.connections) > self.most:
+            has_room = _make_room(max(strangers.values(), key=len, default={}), now)
+        else:
+            has_room = True
+        if not has_room:
+            return False
+        self._strangers.setdefault(connection.address, {})[connection] = None
+        return True
+
+    def forget(self, connection: Connection) -> None:
+        """Note that a connection is no stranger, or has ended."""
+        known = self._strangers.get(connection.address, {})
+        known.pop(connection, None)
+        if not known:
+            self._strangers.pop(connection.address, None)
 
     def set_date(self) -> None:
         """Put the time into the headers that all answers have."""
@@ -88,6 +121,19 @@ class Connections:
                 task.cancel()
 
 
+def _make_room(strangers: dict[Connection, None], now: float) -> bool:
+    """End the connection of the oldest stranger, if it has had its time; return whether it had."""
+    oldest = next(iter(strangers), None)
+    if oldest is None or now - oldest.began < GRACE:
+        return False
+    LOG.warning(
+        '{"warning":"%s shows no token, and its oldest connection was ended to make room"}',
+        oldest.address,
+    )
+    oldest.end_as_stranger()
+    return True
+
+
 class Connection(HttpToolsProtocol):
     """One connection, on which requests are answered in their order."""
 
@@ -109,12 +155,16 @@ class Connection(HttpToolsProtocol):
         self._last = b""
         #: Bytes that were dropped after a refusal.
         self._dropped = 0
+        #: The address that the connection comes from, when it began, and how long a stranger has.
+        self.address, self.began = "", 0.0
+        self._patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; a client that sends nothing is not waited for."""
         super().connection_made(_OneWrite(transport, self.loop))  # type: ignore[arg-type]
         self.flow = _Flow(transport, self.pipeline)
-        if len(self.connections) > self._all.most:
+        self.address, self.began = (self.client or ("",))[0], self.loop.time()
+        if not self._all.take_in(self):
             LOG.warning(
                 '{"warning":"%d connections are open, and no more are taken: %s"}',
                 self._all.most,
@@ -123,10 +173,31 @@ class Connection(HttpToolsProtocol):
             transport.abort()
             return
         self._timer = self.loop.call_later(self._settings.request_time, self._slow)
+        self._patience = self.loop.call_later(self._settings.request_time, self._time_is_over)
+
+    def trust(self) -> None:
+        """Keep the connection's place: a request with a token was let in on it."""
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+            self._all.forget(self)
+
+    def end_as_stranger(self) -> None:
+        """End a stranger's connection at once, to make room."""
+        self._all.forget(self)
+        self.transport.abort()
+
+    def _time_is_over(self) -> None:
+        """End a stranger's connection, or let it end after the answer that is being made."""
+        if self._part or self.cycle is None or self.cycle.response_complete:
+            self._slow()
+        else:
+            self.cycle.keep_alive = False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End: nobody waits for answers any more."""
         self._stop_waiting()
+        self.trust()
         self.resume_writing()
         super().connection_lost(exc)
 

@@ -34,6 +34,8 @@ class Metrics:
             ["reason"],
             registry=registry,
         )
+        for reason in _ALARMING:  # from 0 on: what appears as 1 has not increased for Prometheus
+            self._refused.labels(reason)
         self._seconds = Histogram(
             "fedbandits_request_seconds",
             "Seconds from a request's last header to its answer, by route. "
@@ -79,8 +81,8 @@ _DONE = {
 }
 #: Plain numbers of the party's status.
 _STATUS = {
-    "ready": "1 while the party answers applications and reaches its peers.",
-    "connected": "1 while the party can reach its peers. It decides all the same while it is 0.",
+    "ready": "1 while the party can do its work, with or without a broker.",
+    "connected": "1 while the party reaches the broker. It decides all the same while it is 0.",
     "exhausted": "1 once the privacy budget is used up: the party decides, and releases no more.",
     "open_decisions": "Decisions whose rewards have not come.",
     "records_waiting": "Records that are in no release up to the next: more were decided on "
@@ -88,11 +90,35 @@ _STATUS = {
     "records_never": "Decisions that no release will be about, as more were made than is planned.",
     "ticks": "Rounds of the federation's clock that are over.",
     "peers": "Peers of the party in the federation.",
-    "clock_offset": "Seconds by which that peer's clock is ahead of ours that differs most.",
-    "certificate_days": "Days until the party's certificate ends.",
-    "broker_certificate_days": "Days until the broker's certificate ends, as it was shown last.",
     "outbox": "Messages that peers have not acknowledged yet. It should come back to 0.",
 }
+#: Durations and times of the status: their key in it, and their unit in it, in seconds.
+_TIMES = {
+    "clock_offset_seconds": (
+        "clock_offset", 1.0, "By how much the peer's clock is ahead that differs most from this.",
+    ),
+    "certificate_left_seconds": (
+        "certificate_days", 86_400.0, "Time until the party's certificate ends, in whole days.",
+    ),
+    "broker_certificate_left_seconds": (
+        "broker_certificate_days", 86_400.0,
+        "Time until the broker's certificate ends, as it was shown last, in whole days.",
+    ),
+    "outbox_stuck_seconds": (
+        "outbox_stuck", 1.0,
+        "For how long some peer has acknowledged nothing of what waits for it; 0 if nothing waits.",
+    ),
+    "last_sum_age_seconds": (
+        "last_sum_age", 1.0, "Time without a secure sum: since the last one, or since the start.",
+    ),
+    "next_round_timestamp_seconds": (
+        "next_tick", 1.0, "When the round ends that ends next, in seconds since 1970.",
+    ),
+    "round_seconds": ("round", 1.0, "Length of a round, by the terms."),
+    "message_time_seconds": ("message_time", 1.0, "How long a message may take, by the terms."),
+}  # fmt: skip
+#: Reasons of refusals that alerts ask for.
+_ALARMING = ("internal", "unavailable", "store-full")
 #: Plain numbers in the reports of a party to secure sums.
 _SUMS = {
     "sums": "Secure sums that are over, those with nobody in them included.",
@@ -108,7 +134,6 @@ _SUMS = {
 _PRIVACY = {
     "releases": "Releases that were charged for, and have left the party with their noise.",
     "releases_planned": "Releases that the terms plan, all of which the budget pays for.",
-    "last_release": "When the newest release was charged for, in seconds since 1970.",
     "epsilon_spent": "Privacy spent so far: ε at the claim's δ, of what has left the party.",
     "epsilon_left": "Privacy left: ε at the claim's δ. At 0 nothing is released any more.",
 }
@@ -116,14 +141,25 @@ _WAITS_FOR = (
     "1 for each peer that must say what it has seen before anything leaves the party. No peer is "
     "here once most have, since the start."
 )
+_LAST_RELEASE = "When the newest release was charged for, in seconds since 1970."
+_SILENT = "Peers of which nothing has come for minutes, though each is asked every minute."
 _GREETED = "Peers that have answered since the party started: fedbandits_peers if all have."
 _PROBLEMS = "1 for each problem of the status, by what it is about: a peer, or a part of the party."
 _HELPERS = "1 for each helper whose answer the secure sum that is under way waits for."
-#: Counts by some name: their key in the party's status, and what the names are called.
+#: Counts by some name: their key in the party's status, what the names are called, and names that
+#: are there from 0 on.
 _BY_NAME = {
-    "messages": ("messages", "outcome", "Messages, by what became of them."),
-    "messages_refused": ("refusals", "reason", "Messages of peers that were refused, by error."),
-}
+    "messages": (
+        "messages", "outcome", "Messages, by what became of them.",
+        ("sent", "taken", "duplicate", "early", "refused", "given_up"),
+    ),
+    "messages_refused": (
+        "refusals", "reason", "Messages of peers that were refused, by error.", (),
+    ),
+    "frames_refused": (
+        "refused_frames", "reason", "Frames that were not taken, by error.", ("SealError",),
+    ),
+}  # fmt: skip
 
 
 class _OfTheParty(Collector):
@@ -144,6 +180,23 @@ class _OfTheParty(Collector):
             for name, text in texts.items():
                 if _is_number(value := told.get(name)):
                     yield GaugeMetricFamily(f"fedbandits_{name}", text, value=float(value))
+        yield from self._times()
+        yield from self._by_label(sums)
+
+    def _times(self) -> Iterator[Metric]:
+        """Collect durations and times."""
+        for name, (key, unit, text) in _TIMES.items():
+            if _is_number(value := self.status.get(key)):
+                yield GaugeMetricFamily(f"fedbandits_{name}", text, value=unit * float(value))
+        if _is_number(last := self.privacy.get("last_release")):
+            name = "fedbandits_last_release_timestamp_seconds"
+            yield GaugeMetricFamily(name, _LAST_RELEASE, value=float(last))
+
+    def _by_label(self, sums: Mapping[str, Any]) -> Iterator[Metric]:
+        """Collect numbers of peers, of problems and of helpers, and counts by name."""
+        if "silent" in self.status:
+            silent = float(len(self.status["silent"]))
+            yield GaugeMetricFamily("fedbandits_silent_peers", _SILENT, value=silent)
         waits = GaugeMetricFamily("fedbandits_waits_for", _WAITS_FOR, labels=["peer"])
         for peer in self.status.get("waits_for", ()):
             waits.add_metric([str(peer)], 1.0)
@@ -160,9 +213,10 @@ class _OfTheParty(Collector):
             for helper in sums["helpers_awaited"]:
                 helpers.add_metric([str(helper)], 1.0)
             yield helpers
-        for name, (key, label, text) in _BY_NAME.items():
+        for name, (key, label, text, always) in _BY_NAME.items():
             family = CounterMetricFamily(f"fedbandits_{name}", text, labels=[label])
-            for value, count in self.status.get(key, {}).items():
+            counts = dict.fromkeys(always, 0) | self.status.get(key, {})
+            for value, count in counts.items():
                 family.add_metric([str(value)], float(count))
             yield family
 

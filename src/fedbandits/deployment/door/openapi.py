@@ -9,9 +9,12 @@ import msgspec
 
 from fedbandits._version import __version__
 from fedbandits.deployment.door.problems import Problem, ProblemDetails
-from fedbandits.deployment.door.routes import Route
+from fedbandits.deployment.door.routes import MOST_KEY, Route
 
 PATH = "/openapi.json"
+#: The server is the one that serves this document.
+_SERVERS = [{"url": "/", "description": "The door that this document came from."}]
+_KEY = {"type": "string", "maxLength": MOST_KEY, "pattern": "^[!-~]*$"}
 _REF = "#/components/schemas/{name}"
 _ABOUT = (
     "Decisions for applications, made with what a federation has learned together. Requests need "
@@ -38,6 +41,7 @@ def document(member: str, federation: str, routes: list[Route]) -> dict[str, Any
             "version": __version__,
             "description": _ABOUT,
         },
+        "servers": _SERVERS,
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -65,6 +69,10 @@ def _operation(route: Route) -> dict[str, Any]:
         {"name": name, "in": "query", "required": False, "schema": schema}
         for name, schema in route.query.items()
     ]
+    if route.takes_key:
+        about = "Names the request: sent again with the same name it is the same request."
+        header = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": _KEY}
+        parameters.append(header | {"description": about})
     if parameters:
         operation["parameters"] = parameters
     return operation
@@ -74,6 +82,9 @@ def _responses(route: Route) -> dict[str, Any]:
     answered: dict[str, Any] = {"description": route.summary}
     if route.answer is not None:
         answered["content"] = {route.kind.decode(): {"schema": _schema(route.answer)}}
+    if route.takes_key:
+        about = "That of the request, if it had one."
+        answered["headers"] = {"Idempotency-Key": {"description": about, "schema": _KEY}}
     responses = {str(route.status): answered}
     if route.empty:
         responses["204"] = {"description": route.empty}

@@ -40,7 +40,9 @@ class Answer(NamedTuple):
 
 _NOTHING = Answer(204)
 _ALIVE = Answer(200, b'{"alive":true}')
-_READY = Answer(200, b'{"ready":true}')
+_READY, _CONNECTED = Answer(200, b'{"ready":true}'), Answer(200, b'{"connected":true}')
+#: Tells whoever asks to ask again.
+_SOON = ((b"retry-after", b"1"),)
 
 
 class Request:
@@ -182,12 +184,19 @@ class Endpoints:
         return _ALIVE
 
     async def ready(self, request: Request) -> Answer:
-        """Tell whether the party takes requests and reaches its peers."""
+        """Tell whether the party can do its work."""
         del request
         if not self._served.ready:
-            retry = ((b"retry-after", b"1"),)
-            raise Refused(no.NOT_READY, "it is not connected, or its store does not work", retry)
+            waits = "it waits for secrets of peers, has stopped, or its store does not work"
+            raise Refused(no.NOT_READY, waits, _SOON)
         return _READY
+
+    async def connected(self, request: Request) -> Answer:
+        """Tell whether the party reaches the broker."""
+        del request
+        if not self._served.connected:
+            raise Refused(no.NOT_READY, "it does not reach the broker, and decides alone", _SOON)
+        return _CONNECTED
 
     def _shapes_there(self) -> Shapes:
         if self.shapes is None:
@@ -237,7 +246,8 @@ class Route(NamedTuple):
     do. ``body`` and ``answer`` are types of what is sent and answered; None for nothing, ``dict``
     for an object. ``kind`` is the media type of the answer. ``empty`` says what an answer 204
     means, where that is another answer than the one above. ``query`` has schemas of the query's
-    values.
+    values. It ``takes_key`` where the header Idempotency-Key makes a request that is sent again the
+    same one.
     """
 
     method: str
@@ -252,6 +262,7 @@ class Route(NamedTuple):
     kind: bytes = JSON
     empty: str = ""
     query: dict[str, dict[str, Any]] = {}  # noqa: RUF012
+    takes_key: bool = False
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -290,7 +301,7 @@ def _decisions(endpoints: Endpoints) -> list[Route]:
             "POST", "/v1/decisions", endpoints.decisions(),
             "Ask for a decision. It is durable when it is answered. Asked again with the same "
             "header Idempotency-Key, it is the same decision while it is open.", 200, "decide",
-            _PARTY, body=shapes.asked, answer=shapes.decided,
+            _PARTY, body=shapes.asked, answer=shapes.decided, takes_key=True,
         ),
         Route(
             "POST", "/v1/rewards", endpoints.rewards(),
@@ -349,7 +360,12 @@ def _always(endpoints: Endpoints) -> list[Route]:
         ),
         Route(
             "GET", "/readyz", endpoints.ready,
-            "Whether the party is connected and its store works. No token is needed.", 200, None,
+            "Whether the party can do its work, with or without a broker. No token is needed.",
+            200, None, (no.NOT_READY,), answer=dict,
+        ),
+        Route(
+            "GET", "/connectedz", endpoints.connected,
+            "Whether the party reaches the broker. No token is needed.", 200, None,
             (no.NOT_READY,), answer=dict,
         ),
     ]  # fmt: skip

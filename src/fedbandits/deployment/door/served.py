@@ -36,7 +36,11 @@ class Served(Protocol):
 
     @property
     def ready(self) -> bool:
-        """True if it is connected and its store works."""
+        """True if the party can do its work, and its store works: without a broker, too."""
+
+    @property
+    def connected(self) -> bool:
+        """True if the broker is reached."""
 
     def decide(self, asked: Asked, key: str = "") -> Awaitable[Decided]:
         """Decide; asked again with the same ``key``, give the same decision while it is open.

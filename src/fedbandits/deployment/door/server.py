@@ -19,11 +19,14 @@ except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("httptools", "prometheus_client", "uvicorn"):
         raise
     raise MissingExtraError(
-        "a door for applications needs more libraries: install fedbandits[federation]"
+        "a door for applications needs more libraries: "
+        "install the extra 'federation' as docs/install.md says"
     ) from error
 
 #: Connections that wait to be taken.
 _BACKLOG = 2048
+#: Seconds that a client has to agree on keys.
+_HANDSHAKE = 10.0
 
 
 class Door:
@@ -72,9 +75,11 @@ class Door:
             raise DeploymentError("door: it is open")
         listening = bound(self._settings.host, self._settings.port)
         self.port = listening.getsockname()[1]
+        handshake = min(_HANDSHAKE, self._settings.request_time) if self._tls else None
         self._server = await asyncio.get_running_loop().create_server(
-            self._connections.connect, sock=listening, ssl=self._tls, backlog=_BACKLOG
-        )
+            self._connections.connect, sock=listening, ssl=self._tls, backlog=_BACKLOG,
+            ssl_handshake_timeout=handshake,
+        )  # fmt: skip
         self._app.endpoints.closing.clear()
 
     async def stop(self) -> None:

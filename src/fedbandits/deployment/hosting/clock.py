@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from fedbandits.deployment.delivery.delivery import Delivery
+from fedbandits.deployment.delivery.exchange import uptime
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError
@@ -41,12 +42,6 @@ MOST_OWED = 3
 _LEAST_PAUSE, _LONGEST_PAUSE = 0.02, 5.0
 #: Seconds until a tick that could not be carried out is tried again.
 _AGAIN = 0.2
-
-
-def _uptime() -> float:
-    """Read the machine's other clock, in seconds: nobody sets it, and it runs on in sleep."""
-    clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 def in_time(missed: int) -> int:
@@ -105,7 +100,7 @@ class Clock:
         #: Why no rounds end just now; empty while they do.
         self.problem = ""
         self._jump = 0.0
-        self._drift = time.time() - _uptime()
+        self._drift = time.time() - uptime()
 
     def start(self) -> None:
         """Begin."""
@@ -252,7 +247,7 @@ class Clock:
 
     def _look(self) -> None:
         """Hold the clock against the machine's other one, and against those of peers."""
-        drift = time.time() - _uptime()
+        drift = time.time() - uptime()
         if abs(drift - self._drift) > self._patience:
             self._jump += drift - self._drift
         self._drift = drift

@@ -188,9 +188,8 @@ class Host:
         self._bytes_since = (0, 0)
         self._batch: Batch | None = None
         self.resources = StoredResources(store, seat.member, seat.own, self._connection)
-        self._view = View(last_counted=seat.federation.plan.schedule.last_counted)
-        #: The last commit, if the view is older: it was of decisions and rewards alone.
-        self._unseen: Batch | None = None
+        #: What can be seen of the party, as of the last commit.
+        self.view = View(last_counted=seat.federation.plan.schedule.last_counted)
         #: How many jobs have not been answered.
         self.waiting = 0
         #: Called on the event loop after every commit.
@@ -203,22 +202,6 @@ class Host:
         self._acknowledged: dict[str, tuple[int, bytes]] = {}
         #: Why the store cannot be written just now; empty while it can.
         self.problem = ""
-
-    @property
-    def view(self) -> View:
-        """What can be seen of the party, as of the last commit."""
-        self._see()
-        return self._view
-
-    def _see(self) -> None:
-        """Look at the last commit now: a commit on the thread may take its time."""
-        if self._unseen is not None:
-            self._view, self._unseen = self._view.after(self._unseen), None
-
-    @property
-    def has_exchanged(self) -> bool:
-        """Whether the last commit was of more than decisions and rewards."""
-        return self._unseen is None
 
     async def open(self) -> None:
         """Begin to work on the store; there is no party yet."""
@@ -319,10 +302,7 @@ class Host:
         if not jobs:
             return
         try:
-            quick = self._is_quick(jobs)
-            if not (quick and (self._is_chatty or self._pace.is_short)):
-                self._see()
-            begun = begin_at_once(self.store) if quick else None
+            begun = begin_at_once(self.store) if self._is_quick(jobs) else None
             done = begun and self._carry_out(begun, jobs, _LONGEST_WORK)
             if done and self._waits_for_no_disk(done.batch):
                 asyncio.get_running_loop().call_soon(self._tell, jobs, self._timed(done))
@@ -446,10 +426,7 @@ class Host:
         self._broken, self._hosted, self.problem = None, batch.hosted, ""
         if jobs:
             self._bytes_since, self._pause = batch.bytes_since, _FIRST_PAUSE
-        if batch.exchanges:
-            self._view, self._unseen = self.view.after(batch), None
-        else:
-            self._unseen = batch
+        self.view = self.view.after(batch)
         for peer, up_to in batch.acknowledged.items():
             if self._acknowledged[peer] == up_to:  # none has come since
                 del self._acknowledged[peer]

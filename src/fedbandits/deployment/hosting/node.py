@@ -7,11 +7,11 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from fedbandits.deployment.delivery.delivery import Delivery
-from fedbandits.deployment.delivery.exchange import WINDOW, Standing
+from fedbandits.deployment.delivery.exchange import WINDOW, Standing, uptime
 from fedbandits.deployment.delivery.frames import Seals
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.hosting.batch import Batch
@@ -67,6 +67,10 @@ class Node:
         #: Whether the ledger has refused a release.
         self.exhausted = False
         self._notices = Notices(self.member)
+        #: The report that was looked at last: decisions and rewards change none.
+        self._noticed: Mapping[str, Any] | None = None
+        #: The number of the last secure sum, and since when there was no later one.
+        self._sums, self._sum_at = -1, uptime()
         self._begun = asyncio.Event()
         self.handover = Handover(seat, self.host, self._begin_with_secrets)
         #: How many messages of peers wait to be taken.
@@ -206,9 +210,13 @@ class Node:
 
     @property
     def ready(self) -> bool:
-        """True if it can decide, its store works, and it can reach others."""
-        ready = self._begun.is_set() and self.failed is None and not self.host.problem
-        return ready and self.delivery.transport.connected
+        """True if the party can do its work, and its store works: without a broker, too."""
+        return self._begun.is_set() and self.failed is None and not self.host.problem
+
+    @property
+    def connected(self) -> bool:
+        """True if the broker is reached."""
+        return self.delivery.transport.connected
 
     async def privacy(self) -> dict[str, Any]:
         """Report the claim, and what was spent and is left, in plain values."""
@@ -226,16 +234,20 @@ class Node:
             "role": self.seat.role.name,
             "federation": self.federation.name,
             "terms": self.seat.terms.digest,
-            "ready": self.ready, "connected": self.delivery.transport.connected,
-            "greeted": list(self.delivery.greeted),
+            "ready": self.ready, "connected": self.connected,
+            "greeted": list(self.delivery.greeted), "silent": list(self.delivery.silent),
             "waits_for": list(self.delivery.awaited),
             "problems": self._problems(),
             **view.told(),
             "outbox": sum(len(e.unacknowledged) for e in self.delivery.exchanges.values()),
+            "outbox_stuck": round(self.delivery.stuck, 3),
+            "last_sum_age": round(uptime() - self._sum_at, 3) if "sums" in view.report else None,
             "refused_frames": dict(self.delivery.refused),
             "exhausted": self.exhausted,
             "ticks": self.clock.done,
             "next_tick": self.clock.next_tick,
+            "round": self.federation.every if self.clock.next_tick is not None else None,
+            "message_time": self.federation.message_time,
         }  # fmt: skip
 
     def _problems(self) -> dict[str, str]:
@@ -323,8 +335,11 @@ class Node:
         future.add_done_callback(look)
 
     def _wake(self) -> None:
-        if self.host.has_exchanged:
-            self._notices.look(self.host.view.report)
+        if (report := self.host.view.report) is not self._noticed:
+            self._noticed = report
+            if report.get("sums", self._sums) != self._sums:
+                self._sums, self._sum_at = report["sums"], uptime()
+            self._notices.look(report)
         if self._change is not None:
             self._change.set()
             self._change = None

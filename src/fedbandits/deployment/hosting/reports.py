@@ -15,6 +15,7 @@ import msgspec
 
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.federation.party import Party
 from fedbandits.privacy.ledger import Statement
 
 
@@ -103,6 +104,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         if batch.hosted is None:
             return self
         party = batch.hosted.party
+        if not batch.exchanges:
+            return self._after_decisions(party, batch.event)
         messages, refusals = self.messages, self.refusals
         if batch.outcomes:
             messages = dict(Counter(messages) + Counter(batch.outcomes))
@@ -129,6 +132,20 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             last_counted=self.last_counted,
             others_count_as=getattr(party, "others_count_as", None),
             report=_by_member(party.report, batch),
+        )
+
+    def _after_decisions(self, party: Party[Any], event: int) -> View:
+        """Return the view after decisions and rewards alone: it is made with every request."""
+        return msgspec.structs.replace(
+            self,
+            stage=party.stage,
+            next_end=party.next_end,
+            round_to_act=party.round_to_act,
+            decisions=party.decisions_made,
+            open=len(party.open_decisions or ()),
+            events=event,
+            kept=getattr(party, "records_kept", 0),
+            others_count_as=getattr(party, "others_count_as", None),
         )
 
 
@@ -212,10 +229,11 @@ class Notices:
             )  # fmt: skip
         left_out = report.get("left_out")
         if left_out is not None and self._is_new("left out", left_out):
-            _LOG.warning(
-                "%s: sum %d has %d members; not in it: %s", self._member, report["sums"],
-                report["members_of_last_sum"], ", ".join(left_out) or "nobody",
-            )  # fmt: skip
+            members = f"sum {report['sums']} has {report['members_of_last_sum']} members"
+            if left_out:
+                _LOG.warning("%s: %s; not in it: %s", self._member, members, ", ".join(left_out))
+            else:
+                _LOG.info("%s: %s; all are in it again", self._member, members)
 
     def _look_for_false_totals(self, report: Mapping[str, Any]) -> None:
         """Name a controller that tells agents different totals, and who has another than most."""
@@ -261,7 +279,7 @@ class Notices:
                     self._member, report["sums"] + 1, ", ".join(late),
                 )  # fmt: skip
             else:
-                _LOG.warning("%s: all helpers have answered", self._member)
+                _LOG.info("%s: all helpers have answered", self._member)
 
     def _is_new(self, what: str, value: object) -> bool:
         """Note the value that was logged last under a name; return whether it is another one."""

@@ -83,6 +83,15 @@ def _refuse_other_terms(folder: pathlib.Path, federation: Federation, request: R
         difference = federation.terms.difference(request.content)
     except ValueError as broken:
         raise IdentityError(f"{folder / REQUEST}: holds {broken}") from None
+    if difference is not None and difference.is_of_versions:
+        raise IdentityError(
+            f"{folder / FEDERATION}: {request.name} was admitted with another version of "
+            f"fedbandits (messages of version {difference.theirs!r}, here {difference.ours!r}): "
+            "install that version, and let the federation end with it; or agree on new terms with "
+            "this one, in a new folder. There the line "
+            f'earlier = ["{folder.absolute() / "store.db"}"] in {SETTINGS} counts what this '
+            "store has spent"
+        )
     if difference is not None:
         raise IdentityError(
             f"{folder / FEDERATION}: has other terms than {request.name} was admitted under: "

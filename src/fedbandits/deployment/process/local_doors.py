@@ -46,14 +46,15 @@ class LocalDoor(Generic[AnyFolder]):
         self.folder: AnyFolder = folder
 
     def ready(self) -> Running | None:
-        """Return where it runs, if it is ready: connected, and able to decide."""
+        """Return where the party runs, if it is connected, and can do its work."""
         running = read_running(self.folder.path)
         if running is None:
             return None
         try:
-            return running if self._ask(running, "/readyz").is_success else None
+            answers = [self._ask(running, probe) for probe in ("/readyz", "/connectedz")]
         except httpx.TransportError:
             return None
+        return running if all(answer.is_success for answer in answers) else None
 
     def report(self) -> PartyReport:
         """Ask the party for its status and its privacy."""

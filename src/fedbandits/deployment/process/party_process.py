@@ -32,7 +32,7 @@ from fedbandits.deployment.process.looking import says_it_starts
 from fedbandits.deployment.process.own_settings import LogSettings
 from fedbandits.deployment.process.rehearsal import warm
 from fedbandits.deployment.process.running import CUSTOMER, CustomerNode, RunningParty
-from fedbandits.errors import ConfigError, DeploymentError
+from fedbandits.errors import ConfigError, DeploymentError, FedbanditsError
 
 
 class _Lines(logging.Formatter):
@@ -121,24 +121,65 @@ def run_party(
     catches_up: bool = False,
     log: Callable[[LogSettings], LogSettings] = lambda settings: settings,
     attached: bool = False,
+    exit_code: Callable[[FedbanditsError], int] = lambda _: 1,
 ) -> None:
     """Run a party until it is told to end, by SIGTERM, SIGINT or SIGHUP.
 
     Then it takes no more requests, finishes what waits, saves its state and returns. A second
-    signal ends the process at once: nothing that was answered is lost. An ``attached`` one ends,
-    too, when standard input does: when whoever started it is gone.
+    signal ends the process at once: nothing that was answered is lost. So does the first one before
+    the party runs, while kernels are compiled: then the process ends with 0. An ``attached`` one
+    ends, too, when standard input does: when whoever started it is gone.
 
-    ``log`` changes the folder's settings of the log. See :class:`.running.RunningParty` for
-    ``moved``, ``restores`` and ``catches_up``. Raises FedbanditsError if it cannot run, or go on.
+    ``log`` changes the folder's settings of the log, and ``exit_code`` is the code that the process
+    will end with, for the log's last line. See :class:`.running.RunningParty` for ``moved``,
+    ``restores`` and ``catches_up``. Raises FedbanditsError if it cannot run, or go on.
     """
     party = load_party(folder)
     log_to_stderr(party.member, log(party.settings.log))
-    running = RunningParty(party, moved=moved, restores=restores, catches_up=catches_up)
-    with contextlib.ExitStack() as starting:
-        starting.enter_context(says_it_starts(party.path))
-        _compile(party)
-        with asyncio.Runner(loop_factory=new_loop) as runner:
-            runner.run(serve(running, attached, starting.close))
+    try:
+        running = RunningParty(party, moved=moved, restores=restores, catches_up=catches_up)
+        with contextlib.ExitStack() as starting:
+            starting.enter_context(says_it_starts(party.path))
+            with _ends_while_it_starts(party.member, starting.close):
+                _compile(party)
+                with asyncio.Runner(loop_factory=new_loop) as runner:
+                    runner.run(serve(running, attached, starting.close))
+    except FedbanditsError as error:
+        kind, code = type(error).__name__, exit_code(error)
+        _LOG.critical("%s: ends with exit code %d: %s: %s", party.member, code, kind, error)
+        raise
+    except Exception:
+        _LOG.critical("%s: ends with a failure of its own", party.member, exc_info=True)
+        raise
+
+
+@contextlib.contextmanager
+def _ends_while_it_starts(member: str, leave: Callable[[], object]) -> Iterator[None]:
+    """End the process at a signal to end, until the running party hears the signals itself.
+
+    Nothing is to be saved by then. The first process of a container has no default handling of
+    signals, so one that comes while kernels are compiled would be lost. ``leave`` is called first.
+    """
+
+    def end(number: int, _: object) -> None:
+        _LOG.info("%s: ends before it runs, by %s", member, signal.Signals(number).name)
+        leave()
+        os._exit(0)
+
+    before = {number: signal.signal(number, end) for number in _ending_signals()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ending_signals() -> list[signal.Signals]:
+    """Return the signals that tell a party to end."""
+    ends = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup has said that it goes on
+        ends.append(signal.SIGHUP)  # its terminal is gone
+    return ends
 
 
 def _compile(party: PartyFolder) -> None:
@@ -202,9 +243,7 @@ def told_to_end(
             at_once(number)
         told.set()
 
-    ends = [signal.SIGTERM, signal.SIGINT]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup has said that it goes on
-        ends.append(signal.SIGHUP)  # its terminal is gone
+    ends = _ending_signals()
     for number in ends:
         loop.add_signal_handler(number, end, number)
     try:

@@ -245,7 +245,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
         if found.get("schema") != identity["schema"]:
             raise StoreVersionError(
                 f"the store has format {found.get('schema')}, this program reads and writes "
-                f"{SCHEMA}: use the version of fedbandits that wrote it"
+                f"{SCHEMA}: use the version of fedbandits that wrote it; under new terms, earlier "
+                "in party.toml counts what this store has spent"
             )
         for key, what in (("member", "party"), ("terms", "terms")):
             if found.get(key) != identity[key]:

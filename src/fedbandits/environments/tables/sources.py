@@ -73,7 +73,7 @@ def _parquet(path: str, data: bytes) -> RawTable:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise MissingExtraError(
-            f"{path}: is a Parquet file; install a reader: pip install 'fedbandits[data]', or "
+            f"{path}: is a Parquet file; install the extra 'data' as docs/install.md says, or "
             "save the table as CSV"
         ) from None
     try:

@@ -317,7 +317,9 @@ def _checked(trace: Any, experiment: Experiment, task: Task, name: str) -> Repli
 
 def missing(package: str) -> BackendError:
     """Make the error for a package that is not installed."""
-    return BackendError(f"backend: {package} is not installed; pip install 'fedbandits[cluster]'")
+    return BackendError(
+        f"backend: {package} is not installed; install the extra 'cluster' as docs/install.md says"
+    )
 
 
 def unfit(where: str, error: BaseException) -> BackendError:

@@ -8,7 +8,7 @@ try:
     import sqlalchemy as _  # noqa: F401
 except ModuleNotFoundError as error:
     raise MissingExtraError(
-        "a privacy ledger needs SQLAlchemy: install fedbandits[federation]"
+        "a privacy ledger needs SQLAlchemy: install the extra 'federation' as docs/install.md says"
     ) from error
 
 from fedbandits.privacy.ledger.accounts import whole_budget

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from fedbandits._typing import Floats
 from fedbandits.errors import ConfigError
 from fedbandits.facts import ClusteredFacts
 from fedbandits.federation.terms import Schedule
-from fedbandits.federation.watching import Happened
 from fedbandits.learners.kernels.ridge import packed_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import (
@@ -46,8 +44,8 @@ from fedbandits.privacy.statements import (
 )
 from fedbandits.systems.fclub.declare import FCLUB, Growing
 from fedbandits.systems.fclub.kernels import Constants
-from fedbandits.systems.guide import Guide, Passage, line, numbers
-from fedbandits.systems.servers.application import guide_of, noise_of
+from fedbandits.systems.guide import Guide, Passage, line
+from fedbandits.systems.servers.application import guide_of, sums_reader
 from fedbandits.systems.servers.system import LATER, ServersPlan, check_homes
 
 #: Kinds of a server's releases.
@@ -307,14 +305,7 @@ _GLOBAL = (
 
 def guide(plan: FCLUBPlan, off: Collection[str] = ()) -> Guide:
     """Return a guide to the parties of a plan, in a run without some protections."""
-    noise = noise_of(plan, off)
-
-    def sums(happened: Happened) -> str:
-        message: Any = happened.event
-        rows = np.frombuffer(message.sums).reshape(-1, plan.size)
-        first = f"; the first: {numbers(rows[0])}" if len(rows) else ""
-        return f"{len(rows)} rows of sums, {noise}{first}."
-
+    sums = sums_reader(plan, plan.size, off)
     return guide_of(
         plan, _SERVER, _GLOBAL,
         {

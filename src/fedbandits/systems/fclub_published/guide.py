@@ -5,7 +5,7 @@ Source of the lines: Liu et al. 2022, Algorithms 1 to 4. The noise is Algorithm 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from fedbandits.federation.watching import Happened
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.guide import Guide, Passage, line, numbers
-from fedbandits.systems.servers.application import guide_of, noise_of
+from fedbandits.systems.servers.application import guide_of, sums_reader
 
 _SERVER = (
     line("begin with all own users in one cluster", "starting Start"),
@@ -47,7 +47,7 @@ _GLOBAL = (
 
 def guide(plan: PublishedFCLUBPlan, off: Collection[str] = ()) -> Guide:
     """Return a guide to the parties of a plan, in a run without some protections."""
-    sums = _sums(plan, noise_of(plan, off))
+    sums = sums_reader(plan, plan.size + 1, off)
     return guide_of(
         plan, _SERVER, _GLOBAL,
         {
@@ -59,23 +59,6 @@ def guide(plan: PublishedFCLUBPlan, off: Collection[str] = ()) -> Guide:
             "SharedObservation": Passage("a record of another server", _reads_record),
         },
     )  # fmt: skip
-
-
-def _sums(plan: PublishedFCLUBPlan, noise: str) -> Callable[[Happened], str]:
-    def reads(happened: Happened) -> str:
-        message: Any = happened.event
-        rows = np.frombuffer(message.sums).reshape(-1, plan.size + 1)
-        first = f"; the first: {numbers(rows[0])}" if len(rows) else ""
-        clusters = (
-            f"Users are in clusters {numbers(message.labels)}; " if _is_report(message) else ""
-        )
-        return f"{clusters}{len(rows)} rows of sums, {noise}{first}."
-
-    return reads
-
-
-def _is_report(message: Any) -> bool:
-    return hasattr(message, "labels")
 
 
 def _reads_record(happened: Happened) -> str:

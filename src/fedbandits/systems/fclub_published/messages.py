@@ -47,20 +47,20 @@ class Partition(_Numbers, frozen=True, kw_only=True, tag="fclub.partition"):
     sums: bytes = b""  # (clusters, p + 1)
 
 
-class Upload(_Numbers, frozen=True, kw_only=True, tag="fclub.upload"):
+class _ClusterSums(_Numbers, frozen=True, kw_only=True):
+    """Sums of a local cluster."""
+
+    cluster: int
+    since: int  # the phase in which the cluster began anew
+    sums: bytes  # (p + 1,)
+
+
+class Upload(_ClusterSums, frozen=True, kw_only=True, tag="fclub.upload"):
     """A local cluster's upload buffer."""
 
-    cluster: int
-    since: int  # the phase in which it began anew
-    sums: bytes  # (p + 1,)
 
-
-class Download(_Numbers, frozen=True, kw_only=True, tag="fclub.download"):
+class Download(_ClusterSums, frozen=True, kw_only=True, tag="fclub.download"):
     """Sums that a local cluster lacks."""
-
-    cluster: int
-    since: int  # the phase in which it began anew
-    sums: bytes  # (p + 1,)
 
 
 class Observation(_Numbers, frozen=True, kw_only=True, tag="fclub.record"):

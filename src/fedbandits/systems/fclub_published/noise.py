@@ -198,19 +198,9 @@ class ClusterNoise:
         """Take the noise of all buffers, which begin anew."""
 
     def upload(self, cluster: int, buffer: Floats) -> Callable[[], None]:
-        """Settle the noise of an upload.
+        """Settle the noise of an upload of a cluster's ``buffer`` (p + 1,).
 
-        Parameters
-        ----------
-        cluster
-            The cluster.
-        buffer : (p + 1,) float64
-            The buffer that leaves.
-
-        Returns
-        -------
-        write
-            Writes the noise to arrays; called before the buffer leaves.
+        Returns a function that writes the noise to arrays, to be called before the buffer leaves.
         """
         raise NotImplementedError
 
@@ -254,18 +244,7 @@ class SimulatedNoise(ClusterNoise):
 class CoveredNoise(ClusterNoise):
     """A source that covers sums, asked step after step by the trees of one server's clusters.
 
-    Parameters
-    ----------
-    plan
-        The plan of the variant.
-    local
-        The server's statistics.
-    source
-        The source of noise.
-    steps
-        The number of requests to the source so far.
-    trees
-        The trees of clusters, by cluster.
+    ``steps`` is the number of requests to the source so far, ``trees`` are the trees by cluster.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class SambaSystem(PackageSystem["SambaPlan"]):
     facts_type = ArmFacts
 
     def shared(self, plan: SambaPlan) -> tuple[SharedSecret, ...]:
-        """List Comp's secret for owners; in a silent run one for every two that seal messages."""
+        """List Comp's secret for owners; in a silent run a secret for every pair with a link."""
         shared: tuple[SharedSecret, ...] = self.room("keys").shared(plan)
         return shared
 
@@ -42,14 +42,14 @@ class SambaSystem(PackageSystem["SambaPlan"]):
     def simulated_supplies(
         self, plan: SambaPlan, world: Any, seed: int, replicate: int
     ) -> Supplies:
-        """Make secrets from the seed; the customer's key is a fresh one all the same."""
-        supplies: Supplies = self.room("roles").simulated_supplies(plan, seed, replicate)
+        """Make secrets from the seed, and a fresh key of the customer's."""
+        supplies: Supplies = self.room("application").simulated_supplies(plan, seed, replicate)
         return supplies
 
     def examine(
         self, plan: SambaPlan, environment: Environment, scale: float = 1.0
     ) -> Examined | None:
-        """Look who sees what, and who guesses what; None in a plain run."""
+        """Make the table of sight, and guesses; None in a plain run."""
         examined: Examined | None = self.room("audit.examination").examine(self, plan, scale)
         return examined
 
@@ -59,7 +59,7 @@ class SambaSystem(PackageSystem["SambaPlan"]):
         return turns
 
     def epsilon_spent(self, plan: SambaPlan, run: PartiesRun) -> float:
-        """Return infinity: no ε is claimed, as what leaves is encrypted, not noisy."""
+        """Return infinity: no ε is claimed, as messages are encrypted, not noisy."""
         return math.inf
 
 

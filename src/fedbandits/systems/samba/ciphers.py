@@ -37,12 +37,12 @@ _NUMBER_BYTES = 8
 
 
 def channel_cipher(name: CipherName, secret: bytes, agreed: Agreement) -> PacketCipher:
-    """Make the cipher of one run's scores and bits, of the secret of Comp and the owners."""
+    """Make the cipher of a run's scores and bits, of the secret of Comp and the owners."""
     return make_cipher(name, make_keys(ChannelKey, secret, agreed).packets)
 
 
 def make_channels(name: CipherName, secret: bytes, agreed: Agreement) -> tuple[Channel, Channel]:
-    """Make the channels of one run's scores and of its bits, which share that cipher."""
+    """Make the channels of a run's scores and of its bits, which share that cipher."""
     cipher = channel_cipher(name, secret, agreed)
     return Channel(cipher, SCORES, SCORE_BYTES), Channel(cipher, BITS, BIT_BYTES)
 
@@ -52,19 +52,14 @@ def floats(payloads: Sequence[bytes]) -> Floats:
     return np.frombuffer(b"".join(payloads), "<f8").astype(np.float64)
 
 
-def packet_bytes(cipher: PacketCipher) -> tuple[int, int]:
-    """Return the bytes on the wire of one sealed score and one sealed bit."""
-    return SCORE_BYTES + cipher.overhead, BIT_BYTES + cipher.overhead
-
-
 class Line:
-    """One direction between two parties, under a key of its own for one run."""
+    """One direction between two parties, under a key of its own for a run."""
 
     def __init__(self, cipher: CipherName, key: bytes, direction: int) -> None:
         self._cipher, self._direction = make_cipher(cipher, key), direction
 
     def seal(self, step: int, iteration: int, slot: int, payload: bytes) -> bytes:
-        """Seal the payload of one slot of a turn. A slot has one payload ever."""
+        """Seal the payload of a slot of a turn. A slot has a single payload ever."""
         place = positions(self._direction, step, iteration, [slot])
         (sealed,) = self._cipher.seal(place, [payload])
         return sealed
@@ -108,7 +103,7 @@ def read_word(data: bytes) -> int:
 
 
 class WeakKeyError(RemoteProtocolError):
-    """A key that nobody should use."""
+    """A key that no party should use."""
 
 
 class SumCipher:
@@ -119,8 +114,7 @@ class SumCipher:
     Raises
     ------
     WeakKeyError
-        If the key has not one of the lengths that are safe, or is prime, a power, or has a small
-        factor.
+        If the key has no safe length, or is prime, a power, or has a small factor.
     """
 
     def __init__(self, public_key: bytes) -> None:
@@ -136,7 +130,7 @@ class SumCipher:
 
     @classmethod
     def agreed(cls, name: str, config: Samba, public_key: bytes) -> Self:
-        """Make the cipher of a public key that the party ``name`` is told, by the terms.
+        """Make the cipher of a public key that the party ``name`` received, by the terms.
 
         Raises
         ------
@@ -158,11 +152,11 @@ class SumCipher:
         return self._key.ciphertext_size if self._key else _NUMBER_BYTES
 
     def encrypt(self, value: int) -> bytes:
-        """Encrypt one owner's sum."""
+        """Encrypt an owner's sum."""
         return self._key.encrypt(value) if self._key else value.to_bytes(_NUMBER_BYTES, "big")
 
     def check(self, ciphertext: bytes) -> None:
-        """Refuse a ciphertext that no owner can have made, as soon as it comes."""
+        """Refuse a ciphertext that no owner can have made, as soon as the ciphertext comes."""
         self.add([ciphertext])
 
     def add(self, ciphertexts: list[bytes]) -> bytes:
@@ -181,7 +175,7 @@ class SumCipher:
 
 
 def public_bytes(private_key: PrivateKey | None) -> bytes:
-    """Return the public key that the customer's order carries."""
+    """Return the public key for the customer's order."""
     if private_key is None:
         return b""
     n = private_key.public_key.n
@@ -207,7 +201,7 @@ def opened_total(first: int, second: int, budget: int) -> int:
     Raises
     ------
     TotalError
-        If it is not between 0 and the budget.
+        If the sum of the shares is not between 0 and the budget.
     """
     total = (first + second) % (1 << 64)
     if total > budget:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from fedbandits.privacy.accounting import Clear, Encrypted
 from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -243,33 +242,20 @@ def _not_protected(config: Samba, arms: int) -> tuple[Limit, ...]:
         return (_ONE_MACHINE,)
     if config.execution == "distributed":
         return (_DISTRIBUTED,)
+    limits: tuple[Limit | bool, ...]
     if config.is_silent:
-        return tuple(_not_protected_silently(config, arms))
-    comp = Limit("what Comp computes from masked scores", COMP_LEARNS[type(config.algorithm)])
-    limits = [comp, _ZERO, _RESULT, _TOGETHER, _PULLS_ELSEWHERE]
-    if config.explores:
-        limits.append(_EXPLORES)
-        if config.exploration_shortcut != "none":
-            limits.append(_SHORTER)
-        if config.controller_draws:
-            limits.append(_DRAWN)
-    if config.tie_breaking == "first":
-        limits.append(_FIRST)
-    if arms == 2:
-        limits.append(_TWO_OWNERS)
-    if config.cipher == "stream":
-        limits.append(_STREAM)
-    return tuple(limits)
-
-
-def _not_protected_silently(config: Samba, arms: int) -> Iterator[Limit]:
-    yield from (_RESULT, _SERVERS_TOGETHER, _DEALER_TOGETHER, _OWNER_TOGETHER, _PULLS_ELSEWHERE)
-    yield _DEVIATION
-    if config.explores:
-        yield _EXPLORES_SILENTLY
-    if config.total == "paillier":
-        yield _SUMS_LISTENED
-    if arms == 2:
-        yield _TWO_OWNERS_SILENT
-    if config.cipher == "stream":
-        yield _STREAM
+        limits = (
+            _RESULT, _SERVERS_TOGETHER, _DEALER_TOGETHER, _OWNER_TOGETHER, _PULLS_ELSEWHERE,
+            _DEVIATION, config.explores and _EXPLORES_SILENTLY,
+            config.total == "paillier" and _SUMS_LISTENED, arms == 2 and _TWO_OWNERS_SILENT,
+        )  # fmt: skip
+    else:
+        shorter = config.explores and config.exploration_shortcut != "none"
+        limits = (
+            Limit("what Comp computes from masked scores", COMP_LEARNS[type(config.algorithm)]),
+            _ZERO, _RESULT, _TOGETHER, _PULLS_ELSEWHERE, config.explores and _EXPLORES,
+            shorter and _SHORTER, config.explores and config.controller_draws and _DRAWN,
+            config.tie_breaking == "first" and _FIRST, arms == 2 and _TWO_OWNERS,
+        )  # fmt: skip
+    stream = config.cipher == "stream" and _STREAM
+    return tuple(limit for limit in (*limits, stream) if isinstance(limit, Limit))

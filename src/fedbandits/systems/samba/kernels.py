@@ -1,4 +1,4 @@
-"""SAMBA's compiled code: what owners and Comp compute, in the order of Figure 6's steps.
+"""SAMBA's compiled code: computations of owners and Comp, in the order of Figure 6's steps.
 
 Owner i's place in Comp's list is ``places[i]``. A turn is an iteration of a step.
 
@@ -35,7 +35,7 @@ from fedbandits.random import Key
 SCALE_BITS = 32
 #: A word's magnitude is at most two to this power.
 MAGNITUDE_BITS = 60
-#: Stands for a score that is no number; no word is that low.
+#: Stands for a score that is no number; every word is larger.
 REFUSED = -(1 << 63)
 _SCALE = 2.0**SCALE_BITS
 
@@ -45,7 +45,7 @@ class Owners(NamedTuple):
 
     pulls: Ints  # (arms,) nᵢ
     rewards: Floats  # (arms,) sᵢ
-    memory: Floats  # (arms, 1): what a rule remembers of earlier steps
+    memory: Floats  # (arms, 1): a rule's memory of earlier steps
     keys: Words64  # (arms, 2): of an owner's own draws
     regret: Floats  # (arms,) of its pulls; counted under drift only
 
@@ -85,7 +85,7 @@ def fill_units(words: Words64, units: Floats) -> None:
 
 
 class Scratch(NamedTuple):
-    """Buffers of a step; nothing in them outlives it."""
+    """Buffers for a step; nothing in them outlives the step."""
 
     places: Ints  # (arms,)
     listed: Words64  # (arms,), by place, sealed
@@ -125,7 +125,7 @@ def pull(world: Any, owners: Owners, key: Key, arm: int, round_: int) -> None:
 def owners_score(rule: Handle, iteration: int, step: int, exploring: bool, mask: float) -> None:
     """Compute every owner's masked score, by owner, into the rule's array (step 2).
 
-    It is zero where the step explores.
+    All scores are zero in an exploring step.
     """
     if exploring:
         rule.scores[:] = 0.0
@@ -157,9 +157,9 @@ def any_place(tie: np.uint64, places: int) -> int:
 
 @compiled
 def list_drawn(words: Words64, places: Ints, listed: Floats) -> None:
-    """List the scores that the Controller draws for a step that explores (section 5.4, step 3).
+    """List the scores that the Controller draws for an exploring step (section 5.4, step 3).
 
-    One word is the score of all arms; else there is one for each.
+    A single word is the score of all arms; otherwise every arm has a word.
     """
     for i in range(places.size):
         listed[places[i]] = word_to_unit(words[i % words.size])
@@ -167,7 +167,7 @@ def list_drawn(words: Words64, places: Ints, listed: Floats) -> None:
 
 @compiled
 def select_drawn(listed: Floats) -> int:
-    """Choose the first of the largest, -1 if one is no number (section 5.4, step 4).
+    """Choose the first of the largest scores; -1 if a score is no number (section 5.4, step 4).
 
     Comp draws nothing: "the randomness in the argmax being simulated by the permutation".
     """
@@ -177,7 +177,7 @@ def select_drawn(listed: Floats) -> int:
 
 @compiled
 def exponentials(words: Words64, out: Floats) -> None:
-    """Make standard exponential variables, one a word; never below 2**-54."""
+    """Make a standard exponential variable of every word; never below 2**-54."""
     for i in range(out.size):
         out[i] = max(-np.log1p(-word_to_unit(words[i])), 2.0**-54)
 
@@ -186,10 +186,10 @@ def exponentials(words: Words64, out: Floats) -> None:
 def select_arm(
     comparison: int, masked: Floats, tie: np.uint64, words: Words64, waits: Floats
 ) -> int:
-    """Choose a place as Comp does, of masked scores by place (step 4); -1 if one cannot be a score.
+    """Choose a place as Comp does, by masked scores (step 4); -1 if a number cannot be a score.
 
-    ``comparison`` is ``LARGEST`` or ``IN_PROPORTION``. One of several largest scores is chosen by
-    the random word ``tie``. Probability matching reads the (arms,) random ``words`` and overwrites
+    ``comparison`` is ``LARGEST`` or ``IN_PROPORTION``. The random word ``tie`` chooses among equal
+    largest scores. Probability matching reads the (arms,) random ``words`` and overwrites
     ``waits``, (arms,).
     """
     if comparison == LARGEST:
@@ -201,7 +201,7 @@ def select_arm(
 
 @compiled
 def send_bits(chosen: int, places: Ints, pad: NDArray[np.uint8], bits: NDArray[np.uint8]) -> int:
-    """Seal a bit a place, and open them; returns the owner whose bit is 1 (steps 4 and 5)."""
+    """Seal a bit a place, and open all bits; returns the owner of bit 1 (steps 4 and 5)."""
     for place in range(bits.size):
         bits[place] = np.uint8(place == chosen) ^ pad[place]
     pulled = -1
@@ -216,7 +216,7 @@ def owners_take(
     world: Any, rule: Handle, iteration: int, iterations: int, step: int, arm: int,
     owners: Owners, key: Key,
 ) -> None:  # fmt: skip
-    """Let every owner take note of its bit (step 5); after the last iteration one pulls its arm."""
+    """Let every owner take note of its bit (step 5); the last iteration is followed by a pull."""
     note_chosen(rule, iteration, arm)
     if iteration == iterations:
         pull(world, owners, key, arm, step)
@@ -301,7 +301,7 @@ class SilentBatch(NamedTuple):
 
 
 class SilentScratch(NamedTuple):
-    """Buffers of a step, by owner; nothing in them outlives it."""
+    """Buffers for a step, by owner; nothing in them outlives the step."""
 
     places: Ints  # (arms,)
     words: Ints  # (arms,)

@@ -1,9 +1,9 @@
 """The secrets of SAMBA's parties: their makers, their takers, and the keys made of them.
 
-The table below has all of that. Of ``pads`` and ``packets`` every owner has a secret of its own. No
-server is given the owners' secret, and the Controller never has the channel's. Every key serves one
-purpose of one run: its label and the run are part of it. So another run under the same secrets
-repeats nothing.
+The table below has all of them. Of ``pads`` and ``packets`` every owner has a secret of its own. No
+server is given the owners' secret, and the Controller never has the channel's. Every key serves a
+single purpose of a single run, whose names are part of the derivation. So another run under the
+same secrets repeats nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.samba.plan import RUN_BYTES, Agreement, SambaPlan
 
 OWNER = "owner"
-#: Roles that one party has each, which is called the same; only a silent run has a dealer.
+#: Roles of a single party each, with the name of the role; only a silent run has a dealer.
 CUSTOMER, CONTROLLER, COMP, DEALER = "customer", "controller", "comp", "dealer"
 
 
@@ -34,20 +34,20 @@ class ControllerKeys(NamedTuple):
     places: bytes  # its own
     masks: bytes  # for the owners, never for Comp
     exploration: bytes  # for the owners
-    scores: bytes  # its own: those of steps that explore, where it draws them
+    scores: bytes  # its own: of steps whose scores the Controller draws
 
 
 class CompKeys(NamedTuple):
-    """Keys of ``comp``; nobody else has either."""
+    """Keys of ``comp``, which no other party has."""
 
     waits: bytes  # for probability matching
     ties: bytes  # for choosing among equal scores
 
 
 class SilentControllerKeys(NamedTuple):
-    """Keys that the Controller makes of ``controller`` in a silent run.
+    """Key of ``controller`` in a silent run.
 
-    Its order of owners travels in clear there. A published run hides the order from Comp.
+    The order of owners travels in clear there. A published run hides the order from Comp.
     """
 
     ties: bytes  # the order of owners that breaks ties
@@ -56,19 +56,19 @@ class SilentControllerKeys(NamedTuple):
 class OwnersKeys(NamedTuple):
     """Key of ``owners``."""
 
-    exploration: bytes  # which steps explore
+    exploration: bytes  # decides on steps that explore
 
 
 class PadKeys(NamedTuple):
-    """Keys that one owner and Comp make of its share of ``pads``."""
+    """Keys that an owner and Comp make of the owner's secret of ``pads``."""
 
     words: bytes  # Comp's share of the owner's words
-    answers: bytes  # what Comp adds to the owner's answers
+    answers: bytes  # Comp's pads of the owner's answers
     total: bytes  # Comp's share of the owner's sum
 
 
 class SealKeys(NamedTuple):
-    """Keys that one owner and the Controller make of its share of ``packets``."""
+    """Keys that an owner and the Controller make of the owner's secret of ``packets``."""
 
     up: bytes  # words and the share of the sum, to the Controller
     down: bytes  # answers
@@ -84,7 +84,7 @@ class LinkKeys(NamedTuple):
 class DealtKeys(NamedTuple):
     """Keys of ``first`` or of ``second``."""
 
-    words: bytes  # what the server expands, and the dealer too
+    words: bytes  # expanded by the server and by the dealer
     sealed: bytes  # seals the corrections
 
 
@@ -95,11 +95,11 @@ class TotalKey(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """One line of the table: a secret, its maker and its takers, and the keys made of it."""
+    """A line of the table: a secret with its maker and its takers, and the secret's keys."""
 
     secret: SharedSecret
     keys: type
-    label: str  # of each key, by its name and the run's name or all that is agreed on
+    label: str  # of each key, by the key's name and the run's name, or by the whole agreement
 
 
 _NOBODY = ""
@@ -128,9 +128,9 @@ AnyKeys = TypeVar("AnyKeys", bound=tuple[bytes, ...])
 
 
 def make_keys(kind: type[AnyKeys], secret: bytes, agreed: Agreement) -> AnyKeys:
-    """Make the keys of one run from a secret; ``kind`` is one of the types above.
+    """Make the keys of a run from a secret; ``kind`` is a type of keys from above.
 
-    Where every owner has a share of the secret, ``secret`` is that share.
+    Where every owner has a secret of its own, ``secret`` is the owner's.
     """
     make: Any = kind
     names = {"run": agreed.run.hex(), "context": agreed.context.hex()}
@@ -140,7 +140,7 @@ def make_keys(kind: type[AnyKeys], secret: bytes, agreed: Agreement) -> AnyKeys:
 
 
 def secrets_of(plan: SambaPlan) -> tuple[SharedSecret, ...]:
-    """List the secrets of a run of that plan."""
+    """List the secrets of a run of this plan."""
     return tuple(row.secret for row in (_SILENT if plan.config.is_silent else _PUBLISHED))
 
 
@@ -158,23 +158,10 @@ def owners_secret(secret: bytes, name: str, owner: str) -> bytes:
     return {"pads": _PADS, "packets": _PACKETS}[name].gift(secret, owner)
 
 
-class OwnerKeys(NamedTuple):
-    """Keys of one owner in a silent run, without the keys that all owners share."""
-
-    pads: PadKeys
-    seals: SealKeys
-
-    @classmethod
-    def make(cls, secrets: Mapping[str, bytes], agreed: Agreement) -> Self:
-        """Make the keys of the owner's secrets."""
-        pads, packets = secrets["pads"], secrets["packets"]
-        return cls(make_keys(PadKeys, pads, agreed), make_keys(SealKeys, packets, agreed))
-
-
 class ServerKeys(NamedTuple):
-    """Keys of one server of a silent run, without the keys of its own secret and of the total.
+    """Keys of a server of a silent run, without the keys of its own secret and of the total.
 
-    The first one, the Controller, has the owners' seals, the second one, Comp, their pads.
+    The first server, the Controller, has the owners' seals; the second, Comp, has their pads.
     """
 
     owners: tuple[Any, ...]  # SealKeys, or PadKeys
@@ -195,18 +182,6 @@ class ServerKeys(NamedTuple):
         )
 
 
-class DealerKeys(NamedTuple):
-    """All keys of the dealer."""
-
-    first: DealtKeys
-    second: DealtKeys
-
-    @classmethod
-    def make(cls, secrets: Mapping[str, bytes], agreed: Agreement) -> Self:
-        """Make the keys of the secrets that the dealer shares with either server."""
-        return cls(*(make_keys(DealtKeys, secrets[name], agreed) for name in cls._fields))
-
-
 class SimulatedSecrets(NamedTuple):
     """All secrets of a simulation. They come from its seed, and protect nobody."""
 
@@ -225,7 +200,7 @@ class SimulatedSecrets(NamedTuple):
 
     @classmethod
     def derive(cls, seed: int, replicate: int) -> Self:
-        """Make the secrets that seed and replicate name."""
+        """Make the secrets that follow from seed and replicate."""
         name = b"fedbandits simulated secrets" + seed.to_bytes(8, "big")
         root = name + replicate.to_bytes(4, "big")
         secrets = {
@@ -241,20 +216,9 @@ class SimulatedSecrets(NamedTuple):
             secrets[label] = derive_key(secrets["comp"], f"dealer {label}")
         return cls(**secrets)
 
-    def of_party(self, plan: SambaPlan, role: str, place: int) -> dict[str, bytes]:
-        """Return the secrets of the party at that place of a role, by name."""
-        mine = {}
-        for secret in secrets_of(plan):
-            value = getattr(self, secret.name)
-            if secret.is_made_by(role, place):
-                mine[secret.name] = value
-            elif secret.is_taken_by(role, place):
-                mine[secret.name] = secret.gift(value, f"{role}-{place}")
-        return mine
-
 
 def owner_key(draws: Key, run: bytes) -> Key:
-    """Make the key of an owner's draws in one run, from the key ``draws`` that the owner brings."""
+    """Make the key of an owner's draws in a run, from the owner's key ``draws``."""
     name = b"".join(int(word).to_bytes(8, "big") for word in draws)
     digest = hashlib.sha256(b"samba owner's draws" + name + run).digest()
     return Key(int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:8], "big"))

@@ -1,8 +1,8 @@
 """A SAMBA run without parties: its state, its first pulls, its steps, the sum, and counts.
 
 Published steps run in one compiled loop, or are sealed packet by packet. Silent steps compare the
-words of all owners in clear: the servers of a silent run find the same owner, without reading one.
-What they send is counted all the same, see :class:`.theory.Counts`.
+words of all owners in clear: the servers of a silent run find the same owner, and read no word. The
+servers' messages are counted all the same, see :class:`.theory.Counts`.
 """
 
 from __future__ import annotations
@@ -10,20 +10,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.crypto import paillier
-from fedbandits.crypto.aead import PacketCipher, StreamCipher, counter_blocks, position_prefix
+from fedbandits.crypto.aead import StreamCipher, counter_blocks, position_prefix
 from fedbandits.crypto.kernels.dealing import permute
 from fedbandits.environments.base import F64, Environment, Memory, Needs
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.kernels.largest_scores import first_memory
 from fedbandits.learners.kernels.rule_handles import Records
 from fedbandits.learners.open_rules import OpenRule
-from fedbandits.random import Key
 from fedbandits.systems.samba.ciphers import (
     BIT,
     BITS,
@@ -31,7 +30,6 @@ from fedbandits.systems.samba.ciphers import (
     SCORES,
     channel_cipher,
     floats,
-    packet_bytes,
 )
 from fedbandits.systems.samba.kernels import (
     Batch,
@@ -51,16 +49,15 @@ from fedbandits.systems.samba.kernels import (
     select_drawn,
 )
 from fedbandits.systems.samba.keys import SimulatedSecrets
-from fedbandits.systems.samba.plan import Agreement, SambaPlan
+from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.streams import SilentStreams, Streams, fill_owner_keys
-from fedbandits.systems.samba.theory import Counts
-from fedbandits.systems.samba.theory import messages as published_messages
+from fedbandits.systems.samba.theory import Traffic, counts_of
 from fedbandits.systems.simulated import CompiledReplicate
 
-#: Numbers of key stream that are made at once. A cipher block for each stays below 128 KiB: from
-#: there on memory may be mapped, and emptied, anew for every batch, which costs as much as a step.
+#: Numbers of key stream that are made at once. Their cipher blocks stay below 128 KiB: larger
+#: memory may be mapped, and emptied, anew for every batch, which costs as much as a step.
 _CHUNK = 7 << 10
-#: The same where nothing is sealed: smaller batches cost more than memory.
+#: Numbers that are drawn at once where nothing is sealed: smaller batches cost more than memory.
 _PLAIN_CHUNK = 1 << 15
 #: Called with Comp's packets: step, iteration, sealed scores and sealed bits, both by place.
 Observer = Callable[[int, int, Sequence[bytes], Sequence[bytes]], None]
@@ -68,14 +65,12 @@ Observer = Callable[[int, int, Sequence[bytes], Sequence[bytes]], None]
 Timer = Callable[[], float]
 #: Roles whose time is measured apart (Figure 8d).
 ROLES = ("data owners", "controller", "comp", "customer")
-#: Bytes of a sum of rewards, or of a score that the Controller drew, in clear.
-_NUMBER_BYTES = 8
 #: An owner's part in one step, in multiplications: a rule, and a packet each way.
 _WORK = {"none": 40.0, "stream": 200.0, "aes-gcm": 20_000.0}
 
 
 class Clock(NamedTuple):
-    """Counters of a run, one-element arrays so that compiled code can advance them."""
+    """Counters of a run, arrays of a single element so that compiled code can advance them."""
 
     round_: Ints  # pulls made
     explored: Ints  # steps in which owners sent no scores
@@ -86,92 +81,54 @@ class State(NamedTuple):
 
     clock: Clock
     owners: Owners
-    total: Floats  # (1,) what the customer has decrypted; NaN until the end
-
-
-def initial_state(arms: int, memory: float | None = None) -> State:
-    """Make the state before the first round, with keys that are still to be filled in.
-
-    An owner's rule remembers ``memory`` before the first step; 1 / K if it is not given.
-    """
-    owners = Owners(
-        pulls=np.zeros(arms, np.int64),
-        rewards=np.zeros(arms),
-        memory=np.full((arms, 1), 1.0 / arms if memory is None else memory),
-        keys=np.zeros((arms, 2), np.uint64),
-        regret=np.zeros(arms),
-    )
-    clock = Clock(np.zeros(1, np.int64), np.zeros(1, np.int64))
-    return State(clock, owners, np.full(1, math.nan))
+    total: Floats  # (1,) the customer's decrypted total; NaN until the end
 
 
 def needs(plan: SambaPlan) -> Needs:
-    """Return what :func:`initial_state` takes, and the rounds after it."""
+    """Return the memory of a run's state, and the work of its rounds."""
     owners = Memory("what owners know", plan.arms * 6 * F64, "environment.arms")
     sealing = "none" if plan.config.is_silent else plan.config.packet_cipher
     return Needs((owners,), plan.rounds * plan.arms * _WORK[sealing])
 
 
-class Setting(NamedTuple):
-    """Inputs of steps, and the state that steps change: counters, owners and seconds."""
+class Steps:
+    """Steps of a run: owners' scores decide on an arm, and the arm is pulled."""
 
-    plan: SambaPlan
-    agreed: Agreement
-    rule: OpenRule  # with the records of the owners
-    secrets: SimulatedSecrets
-    cipher: PacketCipher  # of scores and bits
-    world: Any
-    key: Key
-    clock: Clock
-    owners: Owners
-    seconds: dict[str, float]  # time spent, by role; added to
-    observer: Observer | None  # called with the packets of every iteration
-    timer: Timer
-
-
-def _steps_at_once(setting: Setting) -> int:
-    """Count steps that are played at once, each of which draws about one number for each arm."""
-    config = setting.plan.config
-    unsealed = config.is_silent or config.execution == "plain"
-    chunk = _PLAIN_CHUNK if unsealed else _CHUNK
-    return max(1, chunk // (setting.agreed.arms * setting.agreed.iterations))
-
-
-class Steps(Protocol):
-    """Plays steps in which owners' scores decide on an arm, which is pulled."""
-
-    #: Steps that may be played in one call.
-    at_once: int
+    def __init__(self, run: Replicate) -> None:
+        self.run, self.agreed = run, run.agreement
+        unsealed = run.plan.config.is_silent or run.plan.config.execution == "plain"
+        chunk = _PLAIN_CHUNK if unsealed else _CHUNK
+        #: Steps that may be played in one call: each draws about one number for each arm.
+        self.at_once = max(1, chunk // (self.agreed.arms * self.agreed.iterations))
 
     def play(self, first: int, count: int) -> int:
         """Play ``count`` steps from ``first`` on; returns 0, or the step that was refused."""
+        raise NotImplementedError
 
 
-class PublishedSteps:
-    """Comp compares masked scores in one compiled loop: in clear, or sealed by key stream."""
+class PublishedSteps(Steps):
+    """Compiled steps in which Comp compares masked scores, in clear or sealed by key stream."""
 
-    def __init__(self, setting: Setting) -> None:
-        self._setting, self.agreed = setting, setting.agreed
-        plan, config = setting.plan, setting.plan.config
+    def __init__(self, run: Replicate) -> None:
+        super().__init__(run)
+        plan, config = run.plan, run.plan.config
         self._streams = Streams(
-            setting.secrets, self.agreed, config.tie_breaking == "random", plan.drawn_scores
+            run.secrets, self.agreed, config.tie_breaking == "random", plan.drawn_scores
         )
         self._scratch = new_scratch(plan.arms)
-        self.at_once = _steps_at_once(setting)
 
     def play(self, first: int, count: int) -> int:
-        """Play some steps; see :class:`Steps`."""
-        setting = self._setting
+        run = self.run
         return play_steps(
-            setting.world, setting.rule.handle, np.array(self.agreed.comparisons), setting.owners,
-            setting.key, first, self._streams.batch(first, count), self._pads(first, count),
-            self._scratch, setting.clock.explored,
+            run.world, run.rule.handle, np.array(self.agreed.comparisons), run.state.owners,
+            run.key, first, self._streams.batch(first, count), self._pads(first, count),
+            self._scratch, run.state.clock.explored,
         )  # fmt: skip
 
     def _pads(self, first: int, count: int) -> PacketPads:
         """Make the stream cipher's key stream, without nonces; zeros where there is none."""
         iterations, arms = self.agreed.iterations, self.agreed.arms
-        cipher = self._setting.cipher
+        cipher = self.run.cipher
         if not isinstance(cipher, StreamCipher):
             shape = (1, iterations, arms)
             return PacketPads(np.zeros(shape, np.uint64), np.zeros(shape, np.uint8))
@@ -185,22 +142,20 @@ class PublishedSteps:
 
 
 class SealedSteps(PublishedSteps):
-    """Comp compares masked scores; every packet is sealed and opened by itself."""
+    """Steps in which Comp compares masked scores, with every packet sealed and opened by itself."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self._cipher = setting.cipher
+    def __init__(self, run: Replicate) -> None:
+        super().__init__(run)
         #: Whether owners send no scores in steps that explore.
-        self._unsent = setting.plan.config.exploration_shortcut != "none"
+        self._unsent = run.plan.config.exploration_shortcut != "none"
         self._slots = [place.to_bytes(4, "big") for place in range(self.agreed.arms)]
 
     def play(self, first: int, count: int) -> int:
-        """Play some steps; see :class:`Steps`."""
-        draws, agreed = self._streams.batch(first, count), self.agreed
+        draws, agreed, run = self._streams.batch(first, count), self.agreed, self.run
         for s in range(count):
             step, drawn = first + s, float(draws.exploration[s])
-            exploring = self._setting.rule.explores(step, agreed.arms, drawn)
-            self._setting.clock.explored[0] += exploring
+            exploring = run.rule.explores(step, agreed.arms, drawn)
+            run.state.clock.explored[0] += exploring
             if not all(
                 self._iteration(step, i, exploring, draws, s) for i in range(agreed.iterations)
             ):
@@ -209,9 +164,9 @@ class SealedSteps(PublishedSteps):
 
     def _iteration(self, step: int, index: int, exploring: bool, draws: Batch, s: int) -> bool:
         """Play steps 2 to 5 once; returns whether all scores were numbers."""
-        setting, scratch = self._setting, self._scratch
-        agreed, rule, owners = self.agreed, setting.rule.handle, setting.owners
-        seconds, clock = setting.seconds, setting.timer
+        run, scratch, cipher = self.run, self._scratch, self.run.cipher
+        agreed, rule, owners = self.agreed, run.rule.handle, run.state.owners
+        seconds, clock = run.seconds, run.timer
         permute(draws.places[s, index], scratch.places)
         places: list[int] = scratch.places.tolist()
         unsent = exploring and self._unsent
@@ -223,7 +178,7 @@ class SealedSteps(PublishedSteps):
             data = rule.scores.tobytes()
             payloads = [data[at : at + SCORE_BYTES] for at in range(0, len(data), SCORE_BYTES)]
             positions = self._positions(SCORES, step, index + 1)
-            sealed = self._cipher.seal([positions[place] for place in places], payloads)
+            sealed = cipher.seal([positions[place] for place in places], payloads)
         owners_done = clock()
         listed = [b""] * agreed.arms
         for place, packet in zip(places, sealed, strict=not unsent):
@@ -237,24 +192,22 @@ class SealedSteps(PublishedSteps):
         elif unsent:
             chosen = int(any_place(draws.ties[s, index], agreed.arms))
         else:
-            masked = floats(self._cipher.open(self._positions(SCORES, step, index + 1), listed))
+            masked = floats(cipher.open(self._positions(SCORES, step, index + 1), listed))
             tie, waits = draws.ties[s, index], draws.waits[s, index]
             comparison = agreed.comparisons[index]
             chosen = int(select_arm(comparison, masked, tie, waits, scratch.waits))
         if chosen < 0:
             return False
         positions = self._positions(BITS, step, index + 1)
-        answers = self._cipher.seal(positions, [BIT[p == chosen] for p in range(agreed.arms)])
-        if setting.observer is not None:
-            setting.observer(step, index + 1, listed, answers)
+        answers = cipher.seal(positions, [BIT[p == chosen] for p in range(agreed.arms)])
+        if run.observer is not None:
+            run.observer(step, index + 1, listed, answers)
         compared = clock()
         returned = [answers[place] for place in places]
         unpermuted = clock()
-        opened = self._cipher.open([positions[place] for place in places], returned)
+        opened = cipher.open([positions[place] for place in places], returned)
         arm = opened.index(BIT[1])
-        owners_take(
-            setting.world, rule, index + 1, agreed.iterations, step, arm, owners, setting.key
-        )
+        owners_take(run.world, rule, index + 1, agreed.iterations, step, arm, owners, run.key)
         seconds["data owners"] += owners_done - began + clock() - unpermuted
         seconds["controller"] += permuted - owners_done + unpermuted - compared
         seconds["comp"] += compared - permuted
@@ -264,36 +217,25 @@ class SealedSteps(PublishedSteps):
         return list(map(position_prefix(direction, step, iteration).__add__, self._slots))
 
 
-class SilentSteps:
-    """The owner of the largest word is chosen, in one compiled loop."""
+class SilentSteps(Steps):
+    """Compiled steps in which the owner of the largest word is chosen."""
 
-    def __init__(self, setting: Setting) -> None:
-        self._setting, self.agreed = setting, setting.agreed
-        self._streams = SilentStreams(setting.secrets, self.agreed)
+    def __init__(self, run: Replicate) -> None:
+        super().__init__(run)
+        self._streams = SilentStreams(run.secrets, self.agreed)
         self._tie_bits = bits_for_ties(self.agreed.arms)
         self._scratch = new_silent_scratch(self.agreed.arms)
-        self.at_once = _steps_at_once(setting)
 
     def play(self, first: int, count: int) -> int:
-        """Play some steps; see :class:`Steps`."""
-        draws, setting = self._streams.batch(first, count), self._setting
+        draws, run = self._streams.batch(first, count), self.run
         return play_silent_steps(
-            setting.world, setting.rule.handle, self.agreed.iterations, setting.owners, setting.key,
-            first, draws, self._tie_bits, self._scratch,
+            run.world, run.rule.handle, self.agreed.iterations, run.state.owners, run.key, first,
+            draws, self._tie_bits, self._scratch,
         )  # fmt: skip
 
 
-def steps_of(setting: Setting) -> Steps:
-    """Return the steps of a run, by its comparison and its cipher."""
-    config = setting.plan.config
-    if config.is_silent:
-        return SilentSteps(setting)
-    one_by_one = setting.observer is not None or config.packet_cipher == "aes-gcm"
-    return SealedSteps(setting) if one_by_one else PublishedSteps(setting)
-
-
 class Replicate(CompiledReplicate[SambaPlan]):
-    """One replicate of one SAMBA variant; the parties of its results are the data owners.
+    """A replicate of a SAMBA variant; the parties of its results are the data owners.
 
     Parameters
     ----------
@@ -323,27 +265,40 @@ class Replicate(CompiledReplicate[SambaPlan]):
         clock: Timer = time.perf_counter,
     ) -> None:
         super().__init__(plan, environment, seed, replicate)
-        config, secrets = plan.config, SimulatedSecrets.derive(seed, replicate)
-        self.agreement = plan.agreement(secrets.run)
+        config, arms = plan.config, plan.arms
+        self.observer, self.timer = observer, clock
+        self.secrets = SimulatedSecrets.derive(seed, replicate)
+        self.agreement = plan.agreement(self.secrets.run)
+        #: The cipher of scores and bits.
+        self.cipher = channel_cipher(config.packet_cipher, self.secrets.channel, self.agreement)
         #: Seconds that each role has worked; the compiled loop does not tell roles apart.
         self.seconds = dict.fromkeys(ROLES, 0.0)
-        memory = first_memory(self.agreement.rule, plan.arms) if config.is_silent else None
-        self.state: State = initial_state(plan.arms, memory)
-        #: The customer's own key; if it is None, one is made with the sum.
+        #: The customer's own key; None until the sum needs a key.
         self.customer_key: paillier.PrivateKey | None = None
-        self._clock = clock
-        fill_owner_keys(self.key, secrets.run, self.state.owners.keys)
-        self._cipher = channel_cipher(config.packet_cipher, secrets.channel, self.agreement)
-        owners = self.state.owners
-        records = Records(owners.pulls, owners.rewards, owners.memory, owners.keys)
-        setting = Setting(
-            plan, self.agreement, OpenRule(self.agreement.rule, records), secrets, self._cipher,
-            self.world, self.key, self.state.clock, owners, self.seconds, observer, clock,
+        memory = first_memory(self.agreement.rule, arms) if config.is_silent else 1.0 / arms
+        owners = Owners(
+            pulls=np.zeros(arms, np.int64), rewards=np.zeros(arms),
+            memory=np.full((arms, 1), memory), keys=np.zeros((arms, 2), np.uint64),
+            regret=np.zeros(arms),
         )  # fmt: skip
-        self._steps = steps_of(setting)
-        self._counts = Counts(plan) if config.is_silent else None
+        fill_owner_keys(self.key, self.secrets.run, owners.keys)
+        clocks = Clock(np.zeros(1, np.int64), np.zeros(1, np.int64))
+        self.state: State = State(clocks, owners, np.full(1, math.nan))
+        records = Records(owners.pulls, owners.rewards, owners.memory, owners.keys)
+        #: The index rule, with the records of the owners.
+        self.rule = OpenRule(self.agreement.rule, records)
+        self._steps = self._kind_of_steps()(self)
+        self._counts = counts_of(plan)
         self._gaps: Floats = self.world.means.max() - self.world.means
-        self._play(plan.arms + 1, 0)  # compiles what it needs
+        self._play(arms + 1, 0)  # compiles the steps
+
+    def _kind_of_steps(self) -> type[Steps]:
+        """Choose the steps of the run, by its comparison and its cipher."""
+        config = self.plan.config
+        if config.is_silent:
+            return SilentSteps
+        one_by_one = self.observer is not None or config.packet_cipher == "aes-gcm"
+        return SealedSteps if one_by_one else PublishedSteps
 
     def advance(self, stop: int) -> None:
         """Play until ``stop`` rounds are done; the last round is followed by the sum."""
@@ -372,7 +327,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
         rewards, config = self.state.owners.rewards, self.plan.config
         if not config.encrypts_sums:
             return float(rewards.sum())
-        clock = self._clock
+        clock = self.timer
         began = clock()
         private = self.customer_key or paillier.generate(config.paillier_bits)
         generated = clock()
@@ -389,7 +344,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     @property
     def cumulative_reward(self) -> float:
-        """The reward that the customer gets for its budget; NaN before the last round."""
+        """The customer's reward for its budget; NaN before the last round."""
         return float(self.state.total[0])
 
     @property
@@ -405,7 +360,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     @property
     def _communicates(self) -> bool:
-        """True if anything has been sent yet: parties set up once every arm was pulled."""
+        """True once messages have been sent: parties set up after every arm was pulled."""
         return self.plan.config.execution != "plain" and self.done >= self.plan.arms
 
     @property
@@ -416,35 +371,18 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     @property
     def messages(self) -> int:
-        """Messages so far, see :mod:`.theory`; owners send none where scores are drawn for them."""
-        if not self._communicates:
-            return 0
-        if self._counts is not None:
-            return self._counts.messages(self.syncs, self.done == self.plan.rounds).all
-        arms, iterations = self.plan.arms, self.agreement.iterations
-        (sent,) = published_messages(np.array([self.done]), self.plan.rounds, arms, iterations)
-        return int(sent) - arms * self._drawn_steps
-
-    @property
-    def _drawn_steps(self) -> int:
-        """Steps whose scores the Controller drew."""
-        return int(self.state.clock.explored[0]) if self.plan.drawn_scores else 0
+        """Messages so far, see :mod:`.theory`."""
+        return self._counted(self._counts.messages)
 
     @property
     def bytes(self) -> int:
         """Bytes of ciphertexts so far (of numbers, where nothing is encrypted)."""
-        if not self._communicates:
-            return 0
-        if self._counts is not None:
-            return self._counts.bytes(self.syncs, self.done == self.plan.rounds).all
-        arms, config = self.plan.arms, self.plan.config
-        score, bit = packet_bytes(self._cipher)
-        number = config.paillier_bits // 4 if config.execution == "secure" else _NUMBER_BYTES
-        last = (arms + 1) * number if self.done == self.plan.rounds else 0
-        # Owners may send no scores in steps that explore; those that are drawn travel in clear.
-        silent = int(self.state.clock.explored[0]) if config.exploration_shortcut != "none" else 0
-        last += arms * _NUMBER_BYTES * self._drawn_steps
-        return 2 * arms * ((self.syncs - silent) * score + self.syncs * bit) + last
+        return self._counted(self._counts.bytes)
+
+    def _counted(self, count: Callable[[int, bool, int], Traffic]) -> int:
+        explored = int(self.state.clock.explored[0])
+        summed = self.done == self.plan.rounds
+        return count(self.syncs, summed, explored).all if self._communicates else 0
 
     @property
     def epsilon(self) -> float:

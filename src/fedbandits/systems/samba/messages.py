@@ -11,7 +11,7 @@ from fedbandits.systems.samba.config import Algorithm
 
 
 class _Ciphered(Message, frozen=True, kw_only=True):
-    """A message whose bytes are counted by its field ``sealed`` or ``ciphertext``."""
+    """A message with bytes in a field ``sealed`` or ``ciphertext``, which are counted."""
 
     @property
     def payload_size(self) -> int:
@@ -63,7 +63,7 @@ class Setup(Beginning, frozen=True, kw_only=True, tag="samba.setup"):
 
 
 class Score(_OfTurn, frozen=True, kw_only=True, tag="samba.score"):
-    """Step 2: one owner's masked score, sealed for Comp; empty in a step that explores."""
+    """Step 2: an owner's masked score, sealed for Comp; empty in an exploring step."""
 
 
 class _List(_Ciphered, frozen=True, kw_only=True):
@@ -77,13 +77,13 @@ class ScoreList(_List, frozen=True, kw_only=True, tag="samba.score-list"):
 
 
 class Explore(Message, frozen=True, kw_only=True, tag="samba.explore"):
-    """Step 3 of a step that explores: any place will do."""
+    """Step 3 of an exploring step: any place will do."""
 
     step: int
 
 
 class Drawn(Message, frozen=True, kw_only=True, tag="samba.drawn"):
-    """Step 3 of a step that explores, as section 5.4 prints it: scores that the Controller drew.
+    """Step 3 of an exploring step, as section 5.4 has it: the Controller's draws as scores.
 
     By place, and in clear: the Controller does not have the key.
     """
@@ -98,7 +98,7 @@ class Drawn(Message, frozen=True, kw_only=True, tag="samba.drawn"):
 
 
 class BitList(_List, frozen=True, kw_only=True, tag="samba.bit-list"):
-    """Step 4: a sealed bit a place, 1 for the chosen one."""
+    """Step 4: a sealed bit a place, 1 for the chosen place."""
 
 
 class Bit(_OfTurn, frozen=True, kw_only=True, tag="samba.bit"):
@@ -132,20 +132,20 @@ class Reason(enum.StrEnum):
 
 
 class Ending(Message, frozen=True, kw_only=True):
-    """A message that says that the run ends before it is done."""
+    """A message about the early end of the run."""
 
     reason: Reason
 
 
 class GaveUp(Ending, frozen=True, kw_only=True, tag="samba.gave-up"):
-    """A party takes no further part, and says so to the Controller."""
+    """A party tells the Controller: it takes no further part."""
 
 
 class End(Ending, frozen=True, kw_only=True, tag="samba.end"):
     """The Controller's last word to all others."""
 
 
-#: Roles of the parties to whom the Controller says that the run ends, in that order.
+#: Roles of the parties that the Controller tells the end of the run, in this order.
 MEMBERS = ("customer", "comp", "owner")
 SILENT_MEMBERS = (*MEMBERS, "dealer")
 
@@ -179,11 +179,11 @@ class SilentSetup(Beginning, frozen=True, kw_only=True, tag="samba.silent-setup"
 
 
 class Dealing(Beginning, frozen=True, kw_only=True, tag="samba.silent-dealing"):
-    """The run begins, for the dealer: it deals the first block."""
+    """The run begins, for the dealer, which deals the first block."""
 
 
 class Ask(Message, frozen=True, kw_only=True, tag="samba.silent-ask"):
-    """The Controller has begun a block, and asks for the next one."""
+    """The Controller has begun a block, and asks for the next block."""
 
     block: int
 
@@ -201,19 +201,19 @@ class DealtSecond(_Sealed, frozen=True, kw_only=True, tag="samba.silent-dealt-se
 
 
 class Word(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-word"):
-    """An owner's score, less the share that Comp has of it."""
+    """An owner's score, less Comp's share of the score."""
 
 
 class ToSecond(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-to-second"):
-    """Shares that the Controller opens: with part 1 all scores in its order, masked."""
+    """Shares that the Controller opens; part 1 has all scores in its order, masked, too."""
 
     part: int  # of the turn: 1, 2, …; Comp sends as many
 
 
 class ToFirst(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-to-first"):
-    """Shares that Comp opens; with a turn's last the winner, masked, and scores made ahead."""
+    """Shares that Comp opens; a turn's last part has the masked winner and scores ahead, too."""
 
-    part: int  # of the turn; 0 is what Comp makes ahead of the first turn
+    part: int  # of the turn; 0 has Comp's scores ahead of the first turn
 
 
 class Answer(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-answer"):
@@ -223,7 +223,7 @@ class Answer(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-answer"):
 
 
 class SumShare(_Sealed, frozen=True, kw_only=True, tag="samba.silent-sum"):
-    """An owner's sum of rewards, less the share that Comp has of it."""
+    """An owner's sum of rewards, less Comp's share of the sum."""
 
 
 class FirstTotal(_Sealed, frozen=True, kw_only=True, tag="samba.silent-first-total"):

@@ -19,9 +19,9 @@ from fedbandits.learners.open_rules import OneArm, check_arm_score_locality
 from fedbandits.systems.base import Plan
 from fedbandits.systems.samba.config import Algorithm, Samba
 
-#: Bytes of a run's name. It must be fresh for every run, or masks, places and keys come twice.
+#: Bytes of a run's name. The name must be fresh for every run, or masks and keys come twice.
 RUN_BYTES = 16
-#: What a party accepts: places have four bytes in a position, steps six.
+#: Limits of a party: places have four bytes in a position, steps six.
 _MOST_ARMS, _LARGEST_BUDGET = 65_535, 1 << 40
 
 
@@ -32,7 +32,7 @@ class Agreement(NamedTuple):
     arms: int  # K
     rule: Any
     comparisons: tuple[int, ...]  # how each iteration of a step compares scores
-    context: bytes  # names this run and what was agreed on; the key of all packets is made of it
+    context: bytes  # digest of the run's name and the agreement, for the keys of packets
     run: bytes  # names this run
 
     @property
@@ -46,17 +46,17 @@ class Agreement(NamedTuple):
         return OneArm(self.rule).explores(self.arms + 1, self.arms, 0.0)
 
     def next_turn(self, step: int, iteration: int) -> Turn:
-        """Return the turn after one."""
+        """Return the turn after this turn."""
         return (step + 1, 1) if iteration == self.iterations else (step, iteration + 1)
 
     def check_place(self, name: str, place: int) -> None:
-        """Refuse, for the party ``name``, a place that Comp's list does not have."""
+        """Refuse, for the party ``name``, a place beyond Comp's list."""
         if not 0 <= place < self.arms:
             raise OutOfOrderError(f"{name}: place {place} in a list of {self.arms}")
 
 
 class Comparing(NamedTuple):
-    """Ways in which servers compare scores and add up sums: they decide which words are made."""
+    """Ways in which servers compare scores and add up sums, on which the drawn words depend."""
 
     comparison: str
     arity: int
@@ -66,10 +66,10 @@ class Comparing(NamedTuple):
 def agree(
     budget: int, arms: int, algorithm: Algorithm, run: bytes, comparing: Comparing
 ) -> Agreement:
-    """Make the agreement that follows from the terms for one run; the same for 1 as for 1.0.
+    """Make the agreement that follows from the terms for a run; the same for 1 as for 1.0.
 
-    Runs of one name that differ in ``comparing`` have no key in common: otherwise they would use
-    the same words in two ways.
+    Runs of the same name that differ in ``comparing`` have no key in common: otherwise they would
+    use the same words in two ways.
     """
     algorithm = msgspec.convert(msgspec.to_builtins(algorithm), type(algorithm))
     rule = algorithm.rule()
@@ -81,7 +81,7 @@ def agree(
 
 
 class ImpossibleOrderError(RemoteProtocolError):
-    """A budget that does not suffice, or too few arms."""
+    """An insufficient budget, or too few arms."""
 
 
 class OtherOrderError(RemoteProtocolError):
@@ -89,7 +89,7 @@ class OtherOrderError(RemoteProtocolError):
 
 
 class Ordered(NamedTuple):
-    """Budget, arms and algorithm that a message names."""
+    """Budget, arms and algorithm of an order."""
 
     budget: int
     arms: int
@@ -97,7 +97,7 @@ class Ordered(NamedTuple):
 
 
 def accept(name: str, plan: SambaPlan, ordered: Ordered, run: bytes) -> Agreement:
-    """Return the agreement on the run that the party ``name`` is told of.
+    """Return the agreement on a run that begins, for the party ``name``.
 
     Raises
     ------
@@ -118,17 +118,16 @@ def accept(name: str, plan: SambaPlan, ordered: Ordered, run: bytes) -> Agreemen
             f"{name}: {budget} pulls of {arms} arms; each is pulled once first, and one arm alone "
             "leaves nothing to learn"
         )
-    terms = Ordered(plan.rounds, plan.arms, plan.config.algorithm)
-    for key, agreed, said in zip(Ordered._fields, terms, ordered, strict=True):
+    for key, agreed, said in zip(Ordered._fields, plan.ordered, ordered, strict=True):
         if agreed != said:
             raise OtherOrderError(f"{name}: {key} is {said!r} there and {agreed!r} in the terms")
     return plan.agreement(run)
 
 
 class SambaPlan(Plan, frozen=True, kw_only=True):
-    """The plan of a variant, which all parties go by; ``rounds`` is N, the budget.
+    """The plan of a variant, for all parties; ``rounds`` is N, the budget.
 
-    A run's name is not part of it: that is fresh for every run.
+    The plan has no run's name: the name is fresh for every run.
     """
 
     config: Samba
@@ -136,8 +135,13 @@ class SambaPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def arms(self) -> int:
-        """K, an arm a data owner."""
+        """K, the number of arms and of data owners."""
         return self.facts.parties
+
+    @property
+    def ordered(self) -> Ordered:
+        """The order that the customer gives."""
+        return Ordered(self.rounds, self.arms, self.config.algorithm)
 
     @property
     def drawn_scores(self) -> int:
@@ -159,14 +163,14 @@ class SambaPlan(Plan, frozen=True, kw_only=True):
         return len(RULES[type(self.config.algorithm.rule())].iterations)
 
     def agreement(self, run: bytes) -> Agreement:
-        """Return the agreement of the parties on the run of that name."""
+        """Return the agreement of the parties on the run of this name."""
         config = self.config
         comparing = Comparing(config.comparison, config.arity, config.total)
         return agree(self.rounds, self.arms, config.algorithm, run, comparing)
 
 
 def make_plan(config: Samba, facts: ArmFacts, rounds: int) -> SambaPlan:
-    """Work out what all parties go by.
+    """Make the plan of all parties.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""Turns of a silent run: words dealt, messages of servers, and comparisons.
+"""Turns of a silent run: dealt words, messages of servers, and comparisons.
 
 The dealer's corrections travel in numbered blocks. Selection number n serves turn number n, and no
-other. Blocks, and the make-up of a turn's messages, follow from the plan alone: all parties and the
-counts of messages agree.
+other turn. Blocks, and the make-up of a turn's messages, follow from the plan alone: all parties
+and the counts of messages agree.
 
-:class:`Contests` is one server's side of a turn's comparisons. The shares that are opened at once
-are an item, see :class:`Turn`. A party plays one selection. An audit plays many side by side, and
+:class:`Contests` is a server's side of a turn's comparisons. Shares that are opened at once are an
+item, see :class:`Turn`. A party plays a single selection. An audit plays many side by side, and
 every array then has an axis of selections in front.
 """
 
@@ -47,21 +47,21 @@ from fedbandits.systems.samba.ciphers import DEALT, WORD_BYTES, Line, read_words
 from fedbandits.systems.samba.keys import DealtKeys
 from fedbandits.systems.samba.plan import SambaPlan
 
-#: Bytes of a block for either server, at most; one selection may take more.
+#: Most bytes of a block for either server; a single selection may take more.
 _BLOCK_BYTES = 1 << 16
 
 
 class Turn(NamedTuple):
-    """The make-up of the messages that both servers send each other in one turn.
+    """The make-up of the messages that both servers send each other in a turn.
 
-    What is opened at once is an item. Items are numbered from 1 on, seven a stage. The Controller
-    sends item 1 first. Then every message has the sender's shares of the item that the other one
-    has just sent, and of the next one. Message number k of the Controller has items 2 k - 2 and
+    Shares that are opened at once are an item. Items are numbered from 1 on, seven a stage. The
+    Controller sends item 1 first. Then every message has the sender's shares of the newest item of
+    the other server, and of the next item. Message number k of the Controller has items 2 k - 2 and
     2 k - 1, and Comp's has items 2 k - 1 and 2 k. So both send the same number of messages.
 
-    The Controller's first message begins with its permuted shares, a word an arm. Comp's last one
-    comes when it knows the winner, and may have no items. It ends with three words an arm: which
-    one was chosen, pads of the answers, and masked shares of the next turn.
+    The Controller's first message begins with its permuted shares, a word an arm. Comp's last
+    message follows the winner, and may have no items. The message ends with three words an arm: the
+    chosen arm, pads of the answers, and masked shares of the next turn.
     """
 
     arms: int
@@ -74,7 +74,7 @@ class Turn(NamedTuple):
 
     @property
     def parts(self) -> int:
-        """Messages that either server sends."""
+        """The number of messages of either server."""
         return self.items // 2 + 1
 
     def item_bytes(self, item: int) -> int:
@@ -92,9 +92,9 @@ class Turn(NamedTuple):
         return sum(map(self.item_bytes, self.items_of(number, first)))
 
     def size_of(self, number: int, first: bool, last: bool = False) -> int:
-        """Return the bytes of a message, not sealed; in the ``last`` turn no next one is prepared.
+        """Return the bytes of a message, not sealed; the ``last`` turn prepares no next turn.
 
-        Number 0 is what Comp makes ahead of the first turn, a word an arm.
+        Number 0 is Comp's message ahead of the first turn, a word an arm.
         """
         if first:
             words = int(number == 1)
@@ -144,7 +144,7 @@ class Deals:
         #: Selections of every block but the last, and blocks of the whole run.
         self.selections = block_size(plan.arms, plan.config.arity)
         self.count = -(-self.turns // self.selections)
-        #: Words that the Controller and Comp expand for a selection.
+        #: Words of the Controller's and of Comp's seed for a selection.
         self.widths = (
             dealing.first_width(arms, compared),
             dealing.second_width(arms, compared),
@@ -161,7 +161,7 @@ class Deals:
     def asked(self, done: int) -> int:
         """Count the blocks that have been dealt or asked for after so many turns.
 
-        The first one is dealt at once, any other when the first turn of the one before begins.
+        The first block is dealt at once, any other when the first turn of the block before begins.
         """
         return min(self.count, 1 + -(-done // self.selections))
 
@@ -178,8 +178,8 @@ class Deals:
         for_first = dealing.new_for_first(self.arms)
         for_second = dealing.new_for_second(self.arms, self.comparisons)
         dealt: tuple[list[bytes], list[bytes]] = ([], [])
-        for one, other in zip(*(each.block(begin, length) for each in words), strict=True):
-            dealing.deal(one, other, places, for_first, for_second)
+        for first, second in zip(*(seed.block(begin, length) for seed in words), strict=True):
+            dealing.deal(first, second, places, for_first, for_second)
             dealt[0].append(write_words(for_first.shuffled) + write_words(for_first.returned))
             dealt[1].append(
                 write_words(for_second.shuffled)
@@ -205,7 +205,7 @@ class Deals:
 
 
 class DealtToServer:
-    """The blocks of one server; the words of a turn can be made again at any time."""
+    """The blocks of one server, from which the words of a turn can be made again at any time."""
 
     def __init__(self, deals: Deals, cipher: CipherName, keys: DealtKeys, first: bool) -> None:
         place, make = (0, dealing.new_first) if first else (1, dealing.new_second)
@@ -259,16 +259,16 @@ class NoWinnerError(OpeningError):
 
 
 class Contest(msgspec.Struct, frozen=True):
-    """State of one server in the comparisons of a turn. Its arrays are never written to.
+    """State of a server in the comparisons of a turn. The arrays are never written to.
 
     Parameters
     ----------
     share
-        (entries,) the server's shares of all scores, in the order that neither knows.
+        (entries,) the server's shares of all scores, in the order that neither server knows.
     contenders
-        Places of the contenders that are still in.
+        Places of the remaining contenders.
     item
-        The item whose own shares are next to be completed; after the last one, one more.
+        The next item to be completed; after the last item, the number that would follow.
     opened, borrow, passes, sent
         The server's side of this stage's comparisons, see :class:`.comparison.Side`.
     """
@@ -283,15 +283,15 @@ class Contest(msgspec.Struct, frozen=True):
 
 
 class Contests:
-    """Rules of a run's contests, for the ``first`` or the second server, which errors name."""
+    """Rules of a run's contests, for the ``first`` or the second server; errors have its name."""
 
     def __init__(self, arms: int, arity: int, first: bool, name: str) -> None:
         self._arity, self._first, self._name = arity, first, name
         self.turn = make_turn(arms, arity)
         self._pairs = [pairs(size, arity) for size in stage_sizes(arms, arity)]
         ends = np.cumsum([0, *self.turn.comparisons]).tolist()
-        #: Which of a turn's dealt comparisons each stage uses.
-        self._dealt = [slice(*each) for each in pairwise(ends)]
+        #: Every stage's part of a turn's dealt comparisons.
+        self._dealt = [slice(*stage) for stage in pairwise(ends)]
 
     def begin(self, share: Words64, dealt: Correlation) -> Contest:
         """Return the contest before anything was opened, with own shares of the first item."""
@@ -368,7 +368,7 @@ class Contests:
             begin = end
 
     def _enter(self, share: Words64, contenders: Ints, item: int, dealt: Correlation) -> Contest:
-        """Begin a stage, or end the contest where one contender is left."""
+        """Begin a stage, or end the contest where a single contender is left."""
         if item > self.turn.items:
             none = Side(*(np.empty(0, np.uint64) for _ in Side._fields))
             return Contest(share, contenders, item, *none)
@@ -382,7 +382,7 @@ class Contests:
     def _of_stage(self, dealt: Correlation, item: int) -> Correlation:
         """Return the dealt words of the comparisons of an item's stage."""
         part = self._dealt[_stage(item)]
-        return Correlation(*(each[..., part].ravel() for each in dealt))
+        return Correlation(*(words[..., part].ravel() for words in dealt))
 
 
 def _stage(item: int) -> int:
@@ -390,5 +390,5 @@ def _stage(item: int) -> int:
 
 
 def _opening(item: int) -> int:
-    """Return which opening of its comparisons an item is."""
+    """Return the number of an item's opening within its stage."""
     return (item - 1) % OPENINGS

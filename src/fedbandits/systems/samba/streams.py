@@ -35,7 +35,7 @@ from fedbandits.systems.samba.plan import Agreement
 
 
 def position(step: int, iteration: int, iterations: int) -> int:
-    """Return where a stream stands in a step's iteration (both counted from 1)."""
+    """Return a stream's position in a step's iteration (both counted from 1)."""
     return step * iterations + iteration - 1
 
 
@@ -78,7 +78,7 @@ class Places(TurnWords):
 
 
 class Ties(TurnWords):
-    """Words by which Comp chooses among equal scores: 0, hence the first, if not ``random``."""
+    """Words by which Comp chooses among equal scores: 0, so the first score, if not ``random``."""
 
     def __init__(self, key: bytes, iterations: int, random: bool) -> None:
         super().__init__(key, 1, iterations)
@@ -95,7 +95,7 @@ class Ties(TurnWords):
 
 
 class Exploration:
-    """Uniform draws that tell whether a step explores.
+    """Uniform draws that decide whether a step explores.
 
     The Controller and the owners have the key; in a silent run the owners alone.
     """
@@ -120,19 +120,19 @@ class Exploration:
 
 
 class ControllerDraws:
-    """Draws of the Controller in one published run, which follow from its secret.
+    """Draws of the Controller in a published run, which follow from its secret.
 
-    In a step that explores it may draw scores, as section 5.4 prints it: ``drawn_scores`` says how
-    many, one for all arms or one for each.
+    In a step that explores the Controller may draw scores, as section 5.4 has it: ``drawn_scores``
+    is their number, 1 for all arms together or the number of arms.
     """
 
     def __init__(self, secret: bytes, agreed: Agreement, drawn_scores: int) -> None:
-        #: What the run is about.
+        #: The agreement of all parties on the run.
         self.agreed = agreed
-        #: Some are for owners too, none for Comp.
+        #: All keys of the Controller: some are for owners too, none for Comp.
         self.keys = make_keys(ControllerKeys, secret, agreed)
         self._exploration = Exploration(self.keys.exploration, agreed)
-        #: Whether a step explores, which the owners know too.
+        #: Tells whether a step explores; the owners know that too.
         self.explores = self._exploration.explores
         self._masks = Masks(self.keys.masks, agreed.iterations)
         self._places = Places(self.keys.places, agreed.arms, agreed.iterations)
@@ -140,11 +140,11 @@ class ControllerDraws:
         self._drawn = drawn_scores
 
     def places(self, step: int, iteration: int) -> Ints:
-        """Return where each owner stands in Comp's list, (arms,); only the Controller knows."""
+        """Return each owner's place in Comp's list, (arms,); only the Controller knows."""
         return self._places.draw(step, iteration)
 
     def mask(self, step: int, iteration: int) -> float:
-        """Draw αₜ, which the Controller could too, having handed out its key."""
+        """Draw αₜ, as the Controller could, which hands out the key of masks."""
         return self._masks.draw(step, iteration)
 
     def scores(self, step: int) -> tuple[float, ...]:
@@ -165,7 +165,7 @@ class ControllerDraws:
 
 
 class CompDraws:
-    """Draws of Comp in one published run: waits for probability matching, and ties."""
+    """Draws of Comp in a published run: waits for probability matching, and ties."""
 
     def __init__(self, secret: bytes, agreed: Agreement, random_ties: bool) -> None:
         keys = make_keys(CompKeys, secret, agreed)
@@ -181,10 +181,11 @@ def fill_owner_keys(key: Key, run: bytes, keys: Words64) -> None:
 
 
 class Streams:
-    """All streams of one run, for a simulation, which holds every key.
+    """All streams of a published run, for a simulation, which holds every key.
 
     Comp chooses among equal scores at random if ``random_ties``, and takes the first place
-    otherwise. ``drawn_scores`` is how many scores the Controller draws in a step that explores.
+    otherwise. ``drawn_scores`` is the number of scores that the Controller draws in a step that
+    explores.
     """
 
     def __init__(
@@ -210,9 +211,9 @@ class Streams:
 
 
 class SilentStreams:
-    """All streams of one silent run, for a simulation, which holds every key.
+    """All streams of a silent run, for a simulation, which holds every key.
 
-    They are the same however the run is executed: what hides the scores changes no draw.
+    They are the same for every execution: the protection of scores changes no draw.
     """
 
     def __init__(self, secrets: SimulatedSecrets, agreed: Agreement) -> None:
@@ -232,7 +233,7 @@ def turn_number(agreed: Agreement, step: int, iteration: int) -> int:
 
 
 class Pads:
-    """Words of one owner and one purpose, one a turn: Comp's shares, or pads of answers."""
+    """Words of an owner for one purpose, a word a turn: Comp's shares, or pads of answers."""
 
     def __init__(self, key: bytes, agreed: Agreement) -> None:
         self._stream, self._agreed = KeyStream(key, 1), agreed
@@ -244,6 +245,6 @@ class Pads:
 
 
 def total_pad(key: bytes) -> np.uint64:
-    """Draw Comp's share of one owner's sum, from ``total`` of :class:`.PadKeys`."""
+    """Draw Comp's share of an owner's sum, from ``total`` of :class:`.PadKeys`."""
     word: np.uint64 = KeyStream(key, 1).words(0)[0]
     return word

@@ -1,13 +1,14 @@
-"""Costs of a run: exact counts, which the paper proves for a published one (section 5.4).
+"""Costs of a run: exact counts, which the paper proves for a published run (section 5.4).
 
-They are linear in N and K; for a silent run linear in K but for logarithms. The paper's other
-theorems are not about numbers: Theorem 1 (what fits) is checked by
-:mod:`fedbandits.learners.open_rules`, Theorem 2 (the plain run's rewards) and Theorem 3 (who sees
-what) are compared with runs by tests and by :mod:`.audit`.
+The counts are linear in N and K; for a silent run linear in K but for logarithms. The paper's other
+theorems are not about numbers. :mod:`fedbandits.learners.open_rules` checks Theorem 1 (algorithms
+that fit). Tests, and :mod:`.audit`, compare runs with Theorem 2 (equal rewards) and Theorem 3 (the
+table of sight).
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,23 +16,22 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.crypto.aead import overhead_of
-from fedbandits.systems.samba.ciphers import WORD_BYTES
+from fedbandits.systems.samba.ciphers import BIT_BYTES, SCORE_BYTES, WORD_BYTES
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.silent import Deals, make_turn
 from fedbandits.systems.theory import Bound
 
 if TYPE_CHECKING:
     from fedbandits.environments.base import Environment
-_PAPER = "Ciucanu et al. 2022, Theorem 4"
 
 
 class Traffic(NamedTuple):
-    """Messages or bytes of a run, by who exchanges them."""
+    """Messages or bytes of a run, by sender and receiver."""
 
-    setup: int  # order, starts and setups; they hold nothing that is sealed
+    setup: int  # order, starts and setups, in which nothing is sealed
     owners: int  # words to the Controller, and answers
     servers: int  # Controller and Comp
-    dealt: int  # what is asked of the dealer, and blocks
+    dealt: int  # questions to the dealer, and blocks
     total: int  # sums on their way to the customer
 
     @property
@@ -40,8 +40,38 @@ class Traffic(NamedTuple):
         return sum(self)
 
 
+class PublishedCounts:
+    """Counts of the messages of a published run; ``plan`` is not of a plain run."""
+
+    def __init__(self, plan: SambaPlan) -> None:
+        config, self._arms = plan.config, plan.arms
+        self._overhead = overhead_of(config.packet_cipher)
+        #: Bytes of an owner's sum.
+        self.number = config.paillier_bits // 4 if config.execution == "secure" else WORD_BYTES
+        self._draws, self._skips = plan.drawn_scores > 0, config.exploration_shortcut != "none"
+
+    def messages(self, turns: int, summed: bool, explored: int = 0) -> Traffic:
+        """Count messages after so many turns, ``explored`` of them by draws, and after the sum.
+
+        Owners send no scores in steps whose scores the Controller draws.
+        """
+        arms, drawn = self._arms, explored * self._draws
+        return Traffic(arms + 2, arms * (2 * turns - drawn), 2 * turns, 0, (arms + 1) * summed)
+
+    def bytes(self, turns: int, summed: bool, explored: int = 0) -> Traffic:
+        """Count bytes of ciphertexts after so many turns, and after the sum.
+
+        Owners may leave out their scores in exploring steps; drawn scores travel in clear.
+        """
+        arms, drawn = self._arms, explored * self._draws
+        scores = (turns - explored * self._skips) * (SCORE_BYTES + self._overhead)
+        packets = arms * (scores + turns * (BIT_BYTES + self._overhead))
+        total = (arms + 1) * self.number * summed
+        return Traffic(0, packets, packets + arms * WORD_BYTES * drawn, 0, total)
+
+
 class Counts:
-    """Counts of what the parties of a silent run exchange; ``plan`` is not of a plain run."""
+    """Counts of the messages of a silent run; ``plan`` is not of a plain run."""
 
     def __init__(self, plan: SambaPlan) -> None:
         config, self._arms = plan.config, plan.arms
@@ -50,11 +80,11 @@ class Counts:
         #: Turns of the whole run.
         self.turns = self._deals.turns
         self._overhead = overhead_of(config.packet_cipher)
-        self._number = config.paillier_bits // 4 if config.execution == "secure" else WORD_BYTES
+        self._number = PublishedCounts(plan).number
 
     @property
     def rounds(self) -> int:
-        """Messages between the servers in a turn, each of which waits for the one before."""
+        """Messages between the servers in a turn; every message waits for the message before."""
         return 2 * self._turn.parts
 
     @property
@@ -67,8 +97,9 @@ class Counts:
         """Bytes that are dealt to both servers for a turn, not sealed."""
         return sum(self._deals.bytes)
 
-    def messages(self, turns: int, summed: bool) -> Traffic:
-        """Count messages after so many turns, and after the sum has left."""
+    def messages(self, turns: int, summed: bool, explored: int = 0) -> Traffic:
+        """Count messages after so many turns, and after the sum."""
+        del explored
         arms, begun, asked = self._arms, self.turns > 0, self._deals.asked(turns)
         return Traffic(
             setup=arms + 3,
@@ -78,11 +109,12 @@ class Counts:
             total=(arms + 1 + self._shared) * summed,
         )
 
-    def bytes(self, turns: int, summed: bool) -> Traffic:
-        """Count bytes of ciphertexts after so many turns, and after the sum has left."""
+    def bytes(self, turns: int, summed: bool, explored: int = 0) -> Traffic:
+        """Count bytes of ciphertexts after so many turns, and after the sum."""
+        del explored
         arms, overhead, word = self._arms, self._overhead, WORD_BYTES + self._overhead
         begun = self.turns > 0
-        # What Comp makes ahead of a turn is sent before the first one, and not in the last.
+        # Comp's shares ahead of a turn leave before the first turn, and not in the last.
         ahead = WORD_BYTES * arms * (begun and turns < self.turns)
         asked = self._deals.asked(turns)
         dealt = sum(map(self._deals.length, range(asked)))
@@ -98,10 +130,15 @@ class Counts:
 
     @property
     def seals(self) -> int:
-        """Packets of a whole run; every one is sealed once and opened once."""
+        """Packets of a whole run; every packet is sealed once and opened once."""
         counts = self.messages(self.turns, True)
         sums = counts.total if self._shared else 0
         return counts.owners + counts.servers + 2 * self._deals.count + sums
+
+
+def counts_of(plan: SambaPlan) -> Counts | PublishedCounts:
+    """Return the counts of a run, by its comparison."""
+    return Counts(plan) if plan.config.is_silent else PublishedCounts(plan)
 
 
 class Operations(NamedTuple):
@@ -113,12 +150,12 @@ class Operations(NamedTuple):
     paillier_decryptions: int
 
     def seconds(self, costs: Costs) -> float:
-        """Return the seconds that they take by themselves, with nothing around them."""
+        """Return the seconds of the bare operations."""
         return sum(count * cost for count, cost in zip(self, costs, strict=True))
 
 
 class Costs(NamedTuple):
-    """Seconds that one bare operation takes, each as :class:`Operations` counts it."""
+    """Seconds of a bare operation, for every count of :class:`Operations`."""
 
     aes_encryption: float
     aes_decryption: float
@@ -147,15 +184,8 @@ def operations(budget: int, arms: int, iterations: int = 1, silent: int = 0) -> 
     return Operations(each, each, arms, 1)
 
 
-def silent_operations(plan: SambaPlan) -> Operations:
-    """Count those of a silent run, with the dealer's packets."""
-    seals = Counts(plan).seals
-    shared = plan.config.total == "shares"
-    return Operations(seals, seals, 0 if shared else plan.arms, 0 if shared else 1)
-
-
-def messages(rounds: Floats, budget: int, arms: int, iterations: int = 1) -> Floats:
-    """Count the messages after some rounds, where a list is one message (Theorem 4.2).
+def messages(plan: SambaPlan, rounds: Floats) -> Floats:
+    """Count the messages after some rounds, where a list is a message (Theorem 4.2).
 
     "A′ has communication cost of O(NK) messages." Setup: 1 to the Controller, 1 to Comp, K to the
     owners ("a constant number", says the proof), once every arm was pulled. An iteration: K scores,
@@ -163,66 +193,45 @@ def messages(rounds: Floats, budget: int, arms: int, iterations: int = 1) -> Flo
 
     Parameters
     ----------
+    plan
+        The plan of a published or of a silent run.
     rounds : (n,) float64
         Pulls made.
-    budget, arms, iterations
-        N, K and nb_A.
 
     Returns
     -------
     (n,) float64
     """
-    steps = np.maximum(rounds - arms, 0.0)
-    core = steps * iterations * (2 * arms + 2)
-    end = np.where(rounds >= budget, arms + 1.0, 0.0)
-    total: Floats = np.where(rounds >= arms, arms + 2 + core + end, 0.0)
-    return total
+    counts, arms = counts_of(plan), plan.arms
+    turns = np.maximum(rounds - arms, 0).astype(np.int64) * plan.iterations
+    counted = [
+        counts.messages(int(turn), bool(done >= plan.rounds)).all * bool(done >= arms)
+        for turn, done in zip(turns, rounds, strict=True)
+    ]
+    return np.array(counted, np.float64)
 
 
 def bounds(plan: SambaPlan, environment: Environment) -> Sequence[Bound]:
-    """Return Theorem 4.2 for whoever exchanges messages: measured ÷ bound is 1.
+    """Return Theorem 4.2 for a run with messages: measured ÷ bound is 1.
 
-    It is less where the Controller draws scores of steps that explore: owners send nothing then.
+    The ratio is less where the Controller draws scores of exploring steps: owners send nothing.
     """
     del environment
-    config, rounds, arms = plan.config, plan.rounds, plan.arms
+    config = plan.config
     if config.execution == "plain":
         return ()
     if config.is_silent:
-        return (_silent_bound(plan),)
-    iterations = plan.iterations
-    fewer = "; K fewer in a step that explores" if plan.drawn_scores and config.explores else ""
-    return (
-        Bound(
-            theorem=f"{_PAPER}.2",
-            statement=(
-                "K + 2 + (N - K) nb_A (2 K + 2) + K + 1 messages, a list being one: exact, "
-                f"nb_A = {iterations}{fewer}"
-            ),
-            quantity="messages",
-            at=lambda played: messages(played, rounds, arms, iterations),
-        ),
-    )
-
-
-def _silent_bound(plan: SambaPlan) -> Bound:
-    """Return the exact number of messages of a silent run."""
-    counts, arms = Counts(plan), plan.arms
-
-    def at(played: Floats) -> Floats:
-        turns = np.maximum(played - arms, 0).astype(np.int64) * plan.iterations
-        counted = [
-            float(counts.messages(int(turn), bool(done >= plan.rounds)).all) * bool(done >= arms)
-            for turn, done in zip(turns, played, strict=True)
-        ]
-        return np.array(counted)
-
-    return Bound(
-        theorem="docs/samba.md",
-        statement=(
-            f"2 K + {counts.rounds} messages a turn, what is dealt, K + 3 before the first and the "
-            "total after the last: exact"
-        ),
-        quantity="messages",
-        at=at,
-    )
+        theorem = "docs/samba.md"
+        statement = (
+            f"2 K + {Counts(plan).rounds} messages a turn, what is dealt, K + 3 before the first "
+            "and the total after the last: exact"
+        )
+    else:
+        theorem = "Ciucanu et al. 2022, Theorem 4.2"
+        fewer = "; K fewer in a step that explores" if plan.drawn_scores and config.explores else ""
+        statement = (
+            "K + 2 + (N - K) nb_A (2 K + 2) + K + 1 messages, a list being one: exact, "
+            f"nb_A = {plan.iterations}{fewer}"
+        )
+    at = functools.partial(messages, plan)
+    return (Bound(theorem=theorem, statement=statement, quantity="messages", at=at),)

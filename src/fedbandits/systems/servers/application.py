@@ -9,14 +9,16 @@ number of arrivals at this server, held to the phase (:func:`live_round`). The e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any
 
+import numpy as np
 from msgspec import Meta
 
 from fedbandits.environments.clustered import Arrival
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
+from fedbandits.federation.watching import Happened
 from fedbandits.systems.application import (
     Asked,
     Choices,
@@ -25,7 +27,7 @@ from fedbandits.systems.application import (
     list_type,
 )
 from fedbandits.systems.exported import Learned
-from fedbandits.systems.guide import Acts, Guide, Line, Passage
+from fedbandits.systems.guide import Acts, Guide, Line, Passage, numbers
 from fedbandits.systems.servers.system import ServersPlan, ServerSupply
 from fedbandits.systems.weakened import without_supplies
 
@@ -108,6 +110,16 @@ def guide_of(
     )
 
 
-def noise_of(plan: ServersPlan, off: Collection[str]) -> str:
-    """Say whether the sums that leave a server are under noise."""
-    return "under noise" if plan.private and "noise" not in off else "without noise"
+def sums_reader(plan: ServersPlan, size: int, off: Collection[str]) -> Callable[[Happened], str]:
+    """Return a reader of messages with rows of sums of this size, and perhaps users' clusters."""
+    noise = "under noise" if plan.private and "noise" not in off else "without noise"
+
+    def read(happened: Happened) -> str:
+        message: Any = happened.event
+        rows = np.frombuffer(message.sums).reshape(-1, size)
+        first = f"; the first: {numbers(rows[0])}" if len(rows) else ""
+        labels = getattr(message, "labels", None)
+        clusters = "" if labels is None else f"Users are in clusters {numbers(labels)}; "
+        return f"{clusters}{len(rows)} rows of sums, {noise}{first}."
+
+    return read

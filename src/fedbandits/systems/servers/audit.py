@@ -22,24 +22,12 @@ WORLD = Clustered(users=USERS, clusters=2, servers=SERVERS, dim=DIMENSION, items
 
 
 class ServersRun(AuditedRun):
-    """A run of servers whose users come in turn; some users have a replaced record.
+    """A run of servers in :data:`WORLD` whose users come in turn; some have a replaced record.
 
-    Parameters
-    ----------
-    run, attacker
-        See :class:`.AuditedRun`.
-    number
-        The number of the run, which names the draws of an interactive run.
-    pair
-        The replaced record in either world; its reward is less ``offset``.
-    fixed
-        Whether all items of a round are alike, so that no decision changes any record.
-    record_rounds
-        The rounds of the replaced records, at most one of each server's users.
-    offset
-        The part of rewards that sums leave out.
-    likeness
-        Likeness of other users' tastes to the tastes of users with replaced records, from -1 to 1.
+    ``pair`` is the record in either world, its reward less ``offset``; it comes in each of
+    ``record_rounds``, at most one of a server's users. The tastes of others are like these users'
+    by ``likeness``, from -1 to 1. On a ``fixed`` log all items of a round are alike, so that no
+    decision changes any record; ``number`` names the draws of an interactive run.
     """
 
     def __init__(

@@ -31,33 +31,17 @@ GLOBAL = "global"
 
 
 class Recommended(OpenDecision, frozen=True, gc=False):
-    """A recommendation whose reward has not come yet: ``arm`` is the item.
+    """A recommendation whose reward has not come yet: ``arm`` is the item."""
 
-    Parameters
-    ----------
-    place
-        The place of the user in :attr:`Server.users`.
-    """
-
-    place: int = 0
+    place: int = 0  # of the user in :attr:`Server.users`
 
 
 class ServerState(ShellState, frozen=True, kw_only=True):
-    """State of a local server.
+    """State of a local server."""
 
-    Parameters
-    ----------
-    round
-        The newest round that was played or has ended.
-    ended
-        The round that ended last.
-    phase
-        The number of phases that have ended.
-    """
-
-    round: int = 0
-    ended: int = 0
-    phase: int = 0
+    round: int = 0  # the newest round that was played or has ended
+    ended: int = 0  # the round that ended last
+    phase: int = 0  # the number of phases that have ended
     open: dict[int, Recommended] = msgspec.field(default_factory=dict)  # type: ignore[assignment]
 
 
@@ -69,20 +53,8 @@ class Server(Shell[AnyServer], Generic[AnyServer, AnyPlan]):
 
     Rewards may come late, and in any order. A server goes on recommending while the releases of a
     phase's end are exchanged. Subclasses choose an item, learn from a reward, and end a phase. The
-    place of the seat is the server's number.
-
-    Parameters
-    ----------
-    seat, state
-        See :class:`.Shell`.
-    plan
-        The plan of the variant.
-    supply
-        The noise of the server.
-    releases
-        The number of releases whose noise is drawn ahead.
-    persons
-        The number of a user's records that count for releases; 0 where records are protected.
+    place of the seat is the server's number. The noise of ``releases`` is drawn ahead. ``persons``
+    records of a user count for releases; 0 where records are protected.
     """
 
     CHOICE = "item"

@@ -180,17 +180,15 @@ def enter_upload(
 @compiled
 def hand_out(hub: GlobalClusters, cluster: int) -> None:
     """Note that a cluster gets its missing sums, ``hub.waiting`` (Algorithm 4, line 4)."""
-    for i in range(hub.known.shape[1]):
-        hub.known[cluster, i] += hub.waiting[cluster, i]
-        hub.waiting[cluster, i] = 0.0
+    hub.known[cluster] += hub.waiting[cluster]
+    hub.waiting[cluster] = 0.0
     hub.due[cluster] = 0
 
 
 @compiled
 def take_download(local: Local, cluster: int, download: Floats) -> None:
     """Add the missing sums of a cluster (Algorithm 4, line 3)."""
-    for i in range(download.size):
-        local.shared[cluster, i] += download[i]
+    local.shared[cluster] += download
     local.stale[cluster] = 1
 
 

@@ -1,8 +1,8 @@
-"""An adversary: everything that participants of a run can read, by trying every key they have.
+"""Adversaries: participants of a run who try all of their keys on all messages.
 
-:class:`SilentAdversary` is one in a silent run, which tries every key that it can make, too. There
-a share alone is uniform, so it counts as not seen. Packets that do not open count as encrypted, but
-what the right key does not open either is not sealed: anybody reads it as it is.
+:class:`SilentAdversary` takes part in a silent run, and also tries all keys that can be made from
+its keys. A share alone is uniform, so a share counts as not seen. A packet that no key opens counts
+as encrypted. A packet that the right key does not open is not sealed: anybody reads the bytes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from fedbandits.systems.samba.messages import (
 from fedbandits.systems.samba.plan import Agreement
 from fedbandits.systems.samba.streams import turn_number
 
-#: Who is neither party nor server, and sees every message.
+#: A participant that is no party, and sees every message.
 OBSERVER = "external observer"
 ONE_OWNER = "owner-0"
 _MODULUS = 1 << 64
@@ -60,12 +60,12 @@ class Exposure(enum.IntEnum):
 
     @property
     def text(self) -> str:
-        """The word for it, in a table."""
+        """The degree in words, for a table."""
         return self.name.lower().replace("_", ", " if self is Exposure.MASKED_PERMUTED else " ")
 
 
 class Adversary:
-    """One participant of a run, or several who pool what they see.
+    """A participant of a run, or several with a common view.
 
     Parameters
     ----------
@@ -79,39 +79,51 @@ class Adversary:
         self._names, self._run = names, run
         self._agreed: Agreement = run.one("controller").agreement  # public
         self._parties = [run.network.parties[name] for name in names if name != OBSERVER]
-        #: Its view: every message that it sent, received or heard.
+        #: Every message that the participant sent, received or heard.
         self._view: list[Any] = [
             message
             for _, message in run.network.transcript.deliveries
             if OBSERVER in names or {message.receiver, message.sender} & set(names)
         ]
         keys, self._private = keys_of_party(self._parties)
-        self._found = keys | {key for message in self._view for key in keys_of_message(message)}
+        self._held = keys | {key for message in self._view for key in keys_of_message(message)}
+
+    def _of(self, *kinds: type[Any], sender: str = "", receiver: str = "") -> list[Any]:
+        """List the messages of these types in the view, of all or of one sender or receiver."""
+        return [
+            message for message in self._view
+            if isinstance(message, kinds) and sender in ("", message.sender)
+            and receiver in ("", message.receiver)
+        ]  # fmt: skip
+
+    def _knows(self, total: int) -> bool:
+        """Tell whether a party of the view has this cumulative reward in its state."""
+        return total in [getattr(party.state, "cumulative_reward", None) for party in self._parties]
 
     def cumulative_reward(self) -> Exposure:
-        """Return how it sees the sum that the customer pays for."""
+        """Return the exposure of the sum that the customer pays for."""
         raise NotImplementedError
 
     def statistics(self, owners: Iterable[int]) -> Exposure:
-        """Return how it sees (sᵢ, nᵢ), of which scores and sums are functions, at best."""
+        """Return the largest exposure of (sᵢ, nᵢ), from which scores and sums follow."""
         return max(self._statistics_of(owner) for owner in owners)
 
     def _statistics_of(self, owner: int) -> Exposure:
         raise NotImplementedError
 
     def pulls(self) -> Exposure:
-        """Return how it sees which arm was pulled."""
+        """Return the exposure of the pulled arms."""
         raise NotImplementedError
 
     def single_rewards(self) -> Exposure:
-        """Return how it sees the reward of one pull, which no message carries."""
+        """Return the exposure of single rewards, which no message carries."""
         raise NotImplementedError
 
 
 class SilentAdversary(Adversary):
-    """One participant of a silent run, or several who pool what they see.
+    """A participant of a silent run, or several with a common view.
 
-    ``secrets`` are all secrets of the run: what is worked out is compared with what they tell.
+    ``secrets`` are all secrets of the run: they tell the truth about packets and pads.
     """
 
     def __init__(self, run: PartiesReplicate, secrets: SimulatedSecrets, *names: str) -> None:
@@ -119,12 +131,11 @@ class SilentAdversary(Adversary):
         plan: Any = run.plan
         self._config, self._secrets = plan.config, secrets
         self._owners = [party.name for party in run.of("owner")]
-        self._keys = sorted(_closed(self._found, self._owners, self._agreed))
+        self._keys = sorted(_closed(self._held, self._owners, self._agreed))
 
     def cumulative_reward(self) -> Exposure:
         total = sum(owner.state.rewards for owner in self._run.of("owner"))
-        known = [getattr(party.state, "cumulative_reward", None) for party in self._parties]
-        if total in known or self._reads_all_scores:
+        if self._knows(total) or self._reads_all_scores:
             return Exposure.CLEAR
         parts = [self._opened(m) for m in self._of(FirstTotal, SecondTotal)]
         if len(parts) == 2 and None not in parts:
@@ -135,20 +146,20 @@ class SilentAdversary(Adversary):
 
     @property
     def _reads_all_scores(self) -> bool:
-        """True if it knows every owner's statistics."""
+        """True if the statistics of every owner are in clear."""
         owners = range(len(self._owners))
         return all(self._statistics_of(owner) is Exposure.CLEAR for owner in owners)
 
     def pulls(self) -> Exposure:
-        """Return how it sees pulls: it must open an answer and take its pad off, or know scores."""
+        """Return the exposure of pulls: by opened answers without their pads, or by scores."""
         if self._reads_all_scores:
             return Exposure.CLEAR
         return max(self._pulls_of(owner) for owner in range(len(self._owners)))
 
     def single_rewards(self) -> Exposure:
-        """Return how it sees single rewards: whoever reads all scores sees how they change."""
-        own = ONE_OWNER in self._names
-        return Exposure.CLEAR if own or self._reads_all_scores else Exposure.NOT_SEEN
+        """Return the exposure of single rewards: changes of all scores show every reward."""
+        owns = ONE_OWNER in self._names
+        return Exposure.CLEAR if owns or self._reads_all_scores else Exposure.NOT_SEEN
 
     def _statistics_of(self, owner: int) -> Exposure:
         name = self._owners[owner]
@@ -174,7 +185,7 @@ class SilentAdversary(Adversary):
         return true == 0 or true in {_pad(key, turn) for key in self._keys}
 
     def _knows_masks(self, opens_words: bool) -> bool:
-        """Tell whether the dealer's words, and what servers sent each other, give the scores."""
+        """Tell whether the dealer's words, and messages between servers, give the scores."""
         first, second = (
             make_keys(DealtKeys, secret, self._agreed).words in self._keys
             for secret in (self._secrets.first, self._secrets.second)
@@ -194,7 +205,7 @@ class SilentAdversary(Adversary):
         if not answers or None in opened:
             return Exposure.ENCRYPTED if answers else Exposure.NOT_SEEN
         turns = [turn_number(self._agreed, m.step, m.iteration) for m in answers]
-        padded = [read_word(each) for each in opened if each is not None]
+        padded = [read_word(word) for word in opened if word is not None]
         for stream in (None, *(KeyStream(key, 1) for key in self._keys)):
             pads = (0 if stream is None else int(stream.words(turn)[0]) for turn in turns)
             if all(
@@ -203,19 +214,12 @@ class SilentAdversary(Adversary):
                 return Exposure.CLEAR
         return Exposure.NOT_SEEN
 
-    def _of(self, *kinds: type[Any], sender: str = "", receiver: str = "") -> list[Any]:
-        return [
-            m for m in self._view
-            if isinstance(m, kinds) and m.sender.startswith(sender)
-            and m.receiver.startswith(receiver)
-        ]  # fmt: skip
-
     def _opened(self, message: Any) -> bytes | None:
-        """Return what is in a packet, if some key opens it, or none is needed."""
+        """Return the contents of a packet that some key opens, or that is not sealed."""
         if self._config.packet_cipher == "none":
             return bytes(message.sealed)
         way, place, true_key = self._sealing(message)
-        if self._opened_with(true_key, way, place, message.sealed) is None:  # it is not sealed
+        if self._opened_with(true_key, way, place, message.sealed) is None:  # not sealed
             return bytes(message.sealed)
         link = (type(message), message.sender, message.receiver)
         for key in self._openers.get(link, self._keys):
@@ -229,7 +233,7 @@ class SilentAdversary(Adversary):
     def _opened_with(
         self, key: bytes, way: int, place: tuple[int, int, int], sealed: bytes
     ) -> bytes | None:
-        """Return what is in a packet, if this key opens it."""
+        """Return the contents of a packet, if this key opens the packet."""
         cipher = self._config.packet_cipher
         size = len(sealed) - make_cipher(cipher, key).overhead
         if size < 0:
@@ -244,7 +248,7 @@ class SilentAdversary(Adversary):
         return {}
 
     def _sealing(self, message: Any) -> tuple[int, tuple[int, int, int], bytes]:
-        """Return the direction of a packet, its place, and the key that it must be sealed with."""
+        """Return the direction and the place of a packet, and the key of its seal."""
         secrets, agreed, end = self._secrets, self._agreed, self._agreed.budget + 1
         match message:
             case ToFirst() | ToSecond():
@@ -271,12 +275,12 @@ def _pad(key: bytes, turn: int) -> int:
 
 
 def _closed(keys: set[bytes], owners: Sequence[str], agreed: Agreement) -> set[bytes]:
-    """Return all keys that can be made of some: of owners, of links, of purposes."""
+    """Return all keys that can be made from these keys: for owners, links and purposes."""
     secrets = keys | {
         owners_secret(key, name, owner)
         for key in keys for name in ("pads", "packets") for owner in owners
     }  # fmt: skip
-    return secrets | {made for key in secrets for made in _purposes(key, agreed)}
+    return secrets | {key for secret in secrets for key in _purposes(secret, agreed)}
 
 
 def _purposes(secret: bytes, agreed: Agreement) -> Iterator[bytes]:

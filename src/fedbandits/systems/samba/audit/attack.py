@@ -2,11 +2,11 @@
 
 The paper's Figure 7 says that Comp works out nothing. But masked scores of one step share one
 unknown factor. Where a score is a public function of an arm's sum of rewards and number of pulls,
-ratios of scores tell which arm has which, and one arm changes a step. Identities stay hidden: Comp
-learns the multiset {(sᵢ, nᵢ)}, hence the cumulative reward.
+ratios of scores tell these two numbers of every arm, and one arm changes a step. Identities stay
+hidden: Comp learns the multiset {(sᵢ, nᵢ)}, hence the cumulative reward.
 
-The Controller knows the order of Comp's lists, and which steps explore; whoever watches the
-messages knows whose answer came last. Each guess is compared with what is right by chance.
+The Controller knows the order of Comp's lists, and the steps that explore. An observer of the
+messages knows the owner of the last answer. Each guess is compared with chance.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ from fedbandits.systems.samba.audit.views import Opened
 from fedbandits.systems.samba.ciphers import BIT, BITS, SCORES, floats
 from fedbandits.systems.samba.messages import BitList, Drawn, Score, ScoreList, Sum, SumShare, Word
 
-#: How far, relatively, a score may lie from what a hypothesis predicts: scores and their masking
-#: are computed to about 1e-15.
+#: Largest relative distance of a score from a hypothesis: scores and their masking are computed to
+#: about 1e-15.
 TOLERANCE = 1e-12
-#: How the winner's place is taken for an owner: as it is, or through the server's own order.
+#: Readings of the winner's place as an owner: unchanged, or through the server's own order.
 _READINGS = ("won", "unshuffled", "shuffled")
-#: More hypotheses than this are not followed; the steps after that count as lost.
+#: Most hypotheses that are followed; later steps count as lost.
 _MOST = 4096
 
 
 def _as_owners(rule: Any, mean: Floats, pulls: Ints, step: int) -> Floats:
-    """Score arms as owners do, whose rule needs nothing but sums and pulls."""
+    """Score arms as owners do, by a rule of sums and pulls alone."""
     arms, sums = len(pulls), np.rint(mean * pulls)
     memory, keys = np.zeros((arms, 1)), np.zeros((arms, 2), np.uint64)
     records = Records(np.ascontiguousarray(pulls), sums, memory, keys)
     return OpenRule(rule, records).score(1, step)
 
 
-#: Scores as functions of means, pulls and step, for the rules that have such.
+#: Scores as functions of means, pulls and step, by rule.
 SCORES_KNOWN: dict[type, Callable[[Any, Floats, Ints, int], Floats]] = {
     UCB: lambda rule, mean, pulls, step: mean + np.sqrt(rule.scale * np.log(step) / pulls),
     UCBTuned: _as_owners,
@@ -71,22 +71,22 @@ READS_OTHER = (UCB, UCBTuned, KLUCB, EpsilonGreedy, DecreasingEpsilonGreedy)
 
 
 class Observation(NamedTuple):
-    """Masked scores and the choice that Comp has after one comparison."""
+    """Masked scores, and Comp's choice, after a comparison."""
 
     step: int
     values: Floats  # (arms,) masked scores by place; empty in a step that explores
-    chosen: int  # the place it chose
+    chosen: int  # Comp's place
 
 
 class Recovery(NamedTuple):
-    """Statistics of all owners that Comp still thinks possible before a step."""
+    """Statistics of all owners that are possible, for Comp, before a step."""
 
     step: int
     candidates: list[Ints]  # each (arms, 2): sᵢ and nᵢ in lexicographic order
 
 
 def comp_observations(run: PartiesReplicate) -> Iterator[Observation]:
-    """Open what Comp received in a run, with the key that Comp has; first iterations only."""
+    """Open the lists of a run with Comp's key; first iterations only."""
     comp = run.one("comp")
     lists, answers = {}, {}
     for _, message in run.network.transcript.deliveries:
@@ -109,9 +109,9 @@ def recover_statistics(
 ) -> Iterator[Recovery]:
     """Recover {(sᵢ, nᵢ)} before every step from score ratios alone.
 
-    The observations are what Comp holds after every step, in order, see :func:`comp_observations`.
+    The observations are Comp's after every step, in order, see :func:`comp_observations`.
     The rule's scores must be functions of (sᵢ, nᵢ, t), see ``SCORES_KNOWN``. Yields all multisets
-    that explain everything seen so far; one where the attack succeeds.
+    that explain all observations so far; a single multiset where the attack succeeds.
     """
     hypotheses = [_first_pulls(ones, arms) for ones in range(arms + 1)]
     for seen in observations:
@@ -131,7 +131,7 @@ def _first_pulls(ones: int, arms: int) -> Ints:
 
 
 def _explain(hypothesis: Ints, seen: Observation, rule: Any) -> Ints | None:
-    """Return the hypothesis in falling order of scores, if some mask makes them those seen."""
+    """Return the hypothesis in falling order of scores, if some mask explains the observation."""
     pulls = hypothesis[:, 1]
     scores = SCORES_KNOWN[type(rule)](rule, hypothesis[:, 0] / pulls, pulls, seen.step)
     order = np.argsort(-scores, kind="stable")
@@ -151,7 +151,7 @@ def _chosen(seen: Observation) -> Ints:
 
 
 def _after(hypothesis: Ints, ranks: Iterable[int]) -> Iterator[Ints]:
-    """Pull one of the arms once more, with reward 0 or 1."""
+    """Pull an arm of these ranks once more, with reward 0 or 1."""
     for rank in ranks:
         for reward in (0, 1):
             following = hypothesis.copy()
@@ -168,15 +168,15 @@ def _unique(groups: Iterable[Iterable[Ints]]) -> list[Ints]:
 
 
 class Recovered(NamedTuple):
-    """Rates at which Comp knows what it should not."""
+    """Counts of comparisons before which Comp knows hidden numbers exactly."""
 
-    statistics: int  # comparisons before which it knows {(sᵢ, nᵢ)} exactly
-    rewards: int  # comparisons before which it knows the cumulative reward exactly
+    statistics: int  # comparisons before which Comp knows {(sᵢ, nᵢ)}
+    rewards: int  # comparisons before which Comp knows the cumulative reward
     of: int  # all comparisons
 
 
 def count_recovered(run: PartiesReplicate) -> Recovered:
-    """Count what Comp knows exactly before each comparison."""
+    """Count Comp's exact knowledge before each comparison."""
     truth, agreed = dict(_true_statistics(run)), run.one("comp").agreement
     observations = list(comp_observations(run))
     statistics = rewards = 0
@@ -189,7 +189,7 @@ def count_recovered(run: PartiesReplicate) -> Recovered:
 
 
 def _true_statistics(run: PartiesReplicate) -> Iterator[tuple[int, Ints]]:
-    """List {(sᵢ, nᵢ)} before every step, from what the owners know."""
+    """List {(sᵢ, nᵢ)} before every step, from the pulls of all owners."""
     arms = len(run.of("owner"))
     counts = np.zeros((arms, 2), np.int64)
     for step, arm, reward in run.stage.pulled:
@@ -205,27 +205,27 @@ def keys_of_party(party: Any) -> tuple[set[bytes], list[PrivateKey]]:
     seen: set[int] = set()
     queue = [party]
     while queue:
-        thing = queue.pop()
-        if id(thing) in seen:
+        value = queue.pop()
+        if id(value) in seen:
             continue
-        seen.add(id(thing))
-        if isinstance(thing, bytes):
-            symmetric |= {thing} if len(thing) == KEY_BYTES else set()
-        elif isinstance(thing, PrivateKey):
-            private.append(thing)
-        elif isinstance(thing, Mapping):
-            queue.extend(itertools.chain(thing.keys(), thing.values()))
-        elif isinstance(thing, list | tuple | set):
-            queue.extend(thing)
-        elif isinstance(thing, msgspec.Struct):
-            queue.extend(getattr(thing, field) for field in thing.__struct_fields__)
-        elif type(thing).__module__.startswith("fedbandits"):
-            queue.extend(vars(thing).values() if hasattr(thing, "__dict__") else ())
+        seen.add(id(value))
+        if isinstance(value, bytes):
+            symmetric |= {value} if len(value) == KEY_BYTES else set()
+        elif isinstance(value, PrivateKey):
+            private.append(value)
+        elif isinstance(value, Mapping):
+            queue.extend(itertools.chain(value.keys(), value.values()))
+        elif isinstance(value, list | tuple | set):
+            queue.extend(value)
+        elif isinstance(value, msgspec.Struct):
+            queue.extend(getattr(value, field) for field in value.__struct_fields__)
+        elif type(value).__module__.startswith("fedbandits"):
+            queue.extend(vars(value).values() if hasattr(value, "__dict__") else ())
     return symmetric, private
 
 
 def common_divisor(values: Floats) -> float:
-    """Return the largest odd divisor of all significands: an unrounded mask, if there is one."""
+    """Return the largest odd divisor of all significands, which an unrounded mask would be."""
     significands = [int(np.ldexp(np.frexp(value)[0], 53)) for value in values if value != 0.0]
     divisor = math.gcd(*significands)
     return float(divisor >> ((divisor & -divisor).bit_length() - 1)) if divisor else 1.0
@@ -240,7 +240,7 @@ def keys_of_message(message: Message) -> Iterator[bytes]:
 
 
 class Hits(NamedTuple):
-    """Counts of right guesses, of all guesses, and the share that chance gives."""
+    """Counts of right guesses and of all guesses, and the share of right guesses by chance."""
 
     right: int
     of: int
@@ -253,7 +253,7 @@ class Hits(NamedTuple):
 
 
 def pulled_arms(run: PartiesReplicate) -> dict[int, int]:
-    """Return the arm of every step that was decided on, by step."""
+    """Return the arm of every step after the first pulls, by step."""
     arms = len(run.of("owner"))
     return {step: arm for step, arm, _ in sorted(run.stage.pulled) if step > arms}
 
@@ -264,9 +264,9 @@ def exploring_steps(run: PartiesReplicate) -> list[int]:
 
 
 def guess_by_place(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
-    """Predict, knowing the order, the place that the first half of the steps chose most.
+    """Predict, knowing the order, the most frequent place of the first half of the steps.
 
-    The first half of the steps is learned from, the others are guessed.
+    The arms of the second half are guessed.
     """
     controller, pulled = run.one("controller"), pulled_arms(run)
     last = controller.agreement.iterations
@@ -295,9 +295,9 @@ def guess_by_drawn_score(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
 
 
 def guess_by_last_answer(run: PartiesReplicate) -> Hits:
-    """Take the owner that answers last for the one that pulled.
+    """Take the last owner to answer for the owner that pulled.
 
-    By chance is right who always names the arm that is pulled most.
+    The guess by chance always names the arm with most pulls.
     """
     pulled = pulled_arms(run)
     last: dict[int, str] = {}
@@ -314,10 +314,9 @@ def guess_by_last_answer(run: PartiesReplicate) -> Hits:
 
 
 def guess_by_winner(run: PartiesReplicate, opened: Sequence[Opened]) -> Hits:
-    """Take the winner's place for an owner, as it is or through the server's own order.
+    """Take the winner's place, unchanged or through the server's order, for an owner.
 
-    From the first half of ``opened``, what the server makes of every turn, it learns which reading
-    is best.
+    ``opened`` are the server's results of every turn; their first half shows the best reading.
     """
     pulled, iterations = pulled_arms(run), run.one("controller").agreement.iterations
     last = opened[iterations - 1 :: iterations]
@@ -332,10 +331,11 @@ def guess_by_winner(run: PartiesReplicate, opened: Sequence[Opened]) -> Hits:
 
 
 def other_sums(run: PartiesReplicate) -> Iterator[tuple[int, frozenset[int]]]:
-    """List, of two owners, the other's sums of rewards that explain owner 0's own bits.
+    """List owner 1's sums of rewards that explain owner 0's bits, in a run of two owners.
 
-    Its bits tell owner 0 how often the other has pulled, and which score was larger; its own it
-    knows. That bounds the other's sum. Yields the true sum before a step's end, and all possible.
+    Its bits tell owner 0 the number of owner 1's pulls, and the larger of both scores. With owner
+    0's own score they bound owner 1's sum. Yields the true sum before a step's end, and all
+    possible sums.
     """
     rule, mine, other, possible = run.one("comp").agreement.rule, [0, 0], [0, 0], {0}
     for step, arm, reward in sorted(run.stage.pulled):

@@ -1,9 +1,9 @@
-"""SAMBA's part of an audit: parties play in a small world, and everybody looks and guesses.
+"""SAMBA's part of an audit: parties play in a small world, and participants look and guess.
 
-The table of who sees what is the paper's Figure 7. For every participant, everything that reached
-it is opened with every key that can be found in it, and what comes out is compared with the truth.
-Nothing is taken from what messages are meant to hide: a party that was handed a key too many, a
-mask of 1 or a permutation that stands still shows in the table.
+The table of sight is the paper's Figure 7. For every participant, each message that reached the
+participant is opened with all keys found in the participant, and the contents are compared with the
+truth. The table does not rest on the purpose of a message: a surplus key, a mask of 1 or a
+permutation that stands still shows.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from fedbandits.systems.samba.audit.adversary import (
 from fedbandits.systems.samba.audit.attack import (
     READS_OTHER,
     SCORES_KNOWN,
+    Hits,
     count_recovered,
     exploring_steps,
     guess_by_drawn_score,
@@ -50,7 +51,7 @@ from fedbandits.systems.samba.keys import (
 )
 from fedbandits.systems.samba.plan import SambaPlan, make_plan
 
-#: Columns of the table, and what they are called; a silent run has a dealer, too.
+#: Columns of the table, and their headings; a silent run has a dealer, too.
 PARTICIPANTS = {
     ONE_OWNER: "data owner i",
     CUSTOMER: "customer",
@@ -59,7 +60,7 @@ PARTICIPANTS = {
     OBSERVER: "external observer",
 }
 SILENT_PARTICIPANTS = {**PARTICIPANTS, DEALER: "dealer"}
-#: Those who might pool what they see, and what they are called.
+#: Participants that might pool their views, and their headings.
 COALITIONS = {
     (CONTROLLER, ONE_OWNER): "Controller and data owner i",
     (COMP, ONE_OWNER): "Comp and data owner i",
@@ -70,7 +71,7 @@ SILENT_COALITIONS = {
     (DEALER, CONTROLLER): "dealer and Controller",
     (DEALER, COMP): "dealer and Comp",
 }
-#: Everybody as one who hears all messages too: what is not meant for it must not open.
+#: Every participant as a listener to all messages: messages for others must not open.
 LISTENERS: dict[tuple[str, ...], str] = {
     (name, OBSERVER): name for name in SILENT_PARTICIPANTS if name != OBSERVER
 }
@@ -104,11 +105,11 @@ _MAY_BE_ZERO = (EpsilonGreedy, DecreasingEpsilonGreedy, Pursuit)
 
 #: Datum by participant.
 Table = Mapping[str, Mapping[str, Exposure]]
-#: Most arms and pulls of the run that is guessed about, pulls of the one that is looked through.
+#: Most arms, most pulls for guesses, and pulls for the table.
 _ARMS, _PULLS, _LOOKED_AT = 5, 800, 40
-#: Pulls of the run that is guessed about, at least.
+#: Least pulls for guesses.
 _LEAST_PULLS = 100
-#: Whom a message's place tells where an owner stands in Comp's next list.
+#: Participants to which messages tell an owner's place in Comp's next list.
 _KNOW_PLACES = ("controller", OBSERVER)
 
 
@@ -119,8 +120,8 @@ def security_table(
 ) -> dict[str, dict[str, Exposure]]:
     """Make the table of a run that was played to its end: datum by participant.
 
-    ``secrets`` are all those of a silent run. ``who`` are those who pool what they see, as
-    :data:`COALITIONS`; by default everybody is alone.
+    ``secrets`` are all secrets of a silent run. ``who`` are participants with common views, as
+    :data:`COALITIONS`; by default every participant is alone.
     """
     participants = SILENT_PARTICIPANTS if secrets else PARTICIPANTS
     who = who or {(name,): name for name in participants}
@@ -130,16 +131,16 @@ def security_table(
     }
     others = range(1, len(run.of("owner")))
     return {
-        REWARD: {name: each.cumulative_reward() for name, each in adversaries.items()},
-        OWN: {name: each.statistics([0]) for name, each in adversaries.items()},
-        OTHERS: {name: each.statistics(others) for name, each in adversaries.items()},
-        PULLED: {name: each.pulls() for name, each in adversaries.items()},
-        SINGLE: {name: each.single_rewards() for name, each in adversaries.items()},
+        REWARD: {name: adversary.cumulative_reward() for name, adversary in adversaries.items()},
+        OWN: {name: adversary.statistics([0]) for name, adversary in adversaries.items()},
+        OTHERS: {name: adversary.statistics(others) for name, adversary in adversaries.items()},
+        PULLED: {name: adversary.pulls() for name, adversary in adversaries.items()},
+        SINGLE: {name: adversary.single_rewards() for name, adversary in adversaries.items()},
     }
 
 
 def excess(table: Table, rule: Any) -> Iterator[tuple[str, str, Exposure]]:
-    """List the cells in which somebody sees more than the paper's figure allows, and how."""
+    """List the cells that exceed the paper's figure, with their exposure."""
     for datum, participant, seen in _cells(table):
         allowed = FIGURE_7[datum].get(participant, _NOT_SEEN)
         if allowed is Exposure.MASKED_PERMUTED and isinstance(rule, _MAY_BE_ZERO):
@@ -151,10 +152,10 @@ def excess(table: Table, rule: Any) -> Iterator[tuple[str, str, Exposure]]:
 def silent_excess(
     table: Table, total: str, hears: bool = False
 ) -> Iterator[tuple[str, str, Exposure]]:
-    """List the cells of a silent run in which somebody, alone, sees more than the claim says.
+    """List the cells of a silent run that exceed the claim about single participants.
 
-    ``total`` is how the customer gets it: Paillier's ciphertexts pass through the Controller. If
-    everybody hears all messages, as :data:`LISTENERS`, it has what was not for it, sealed.
+    ``total`` is the setting: Paillier's ciphertexts pass through the Controller. With ``hears``
+    every participant hears all messages, as :data:`LISTENERS`, so it has sealed data of others.
     """
     least = _ENCRYPTED if hears else _NOT_SEEN
     for datum, participant, seen in _cells(table):
@@ -172,7 +173,7 @@ def _cells(table: Table) -> Iterator[tuple[str, str, Exposure]]:
 
 
 def examine(system: System[Any], plan: SambaPlan, scale: float = 1.0) -> Examined | None:
-    """Look who sees what in a run of this variant, and who guesses what; None in a plain run.
+    """Make the table, and the guesses, of runs of this variant; None in a plain run.
 
     Arms and pulls of the runs are few. ``scale`` is how many times as many pulls are guessed about
     as in an audit of the usual size.
@@ -180,7 +181,7 @@ def examine(system: System[Any], plan: SambaPlan, scale: float = 1.0) -> Examine
     config = plan.config
     if config.execution == "plain":
         return None
-    if config.is_silent:  # sealed with AES-GCM, so that it shows which packets open
+    if config.is_silent:  # AES-GCM shows which packets open
         looked = msgspec.structs.replace(config, cipher="aes-gcm")
         plan = msgspec.structs.replace(plan, config=looked)
     small = _play(system, plan, _LOOKED_AT)
@@ -189,9 +190,9 @@ def examine(system: System[Any], plan: SambaPlan, scale: float = 1.0) -> Examine
 
 
 def look(run: PartiesReplicate, longer: PartiesReplicate | None = None, seed: int = 0) -> Examined:
-    """Look who sees what in a run that was played to its end, and who guesses what.
+    """Make the table, and the guesses, of a run that was played to its end.
 
-    There are more guesses in a ``longer`` run of the variant. Secrets follow from ``seed``.
+    A ``longer`` run of the variant has more guesses. Secrets follow from ``seed``.
     """
     plan: Any = run.plan
     config, guessed = plan.config, longer or run
@@ -229,6 +230,15 @@ def _play(system: System[Any], plan: SambaPlan, pulls: int) -> PartiesReplicate:
     return run
 
 
+def _guess(who: str, text: str, hits: Hits, stated: bool) -> Guess:
+    return Guess(who=who, what=text, stated=stated, **hits._asdict())
+
+
+def _guess_by_last_answer(run: PartiesReplicate, stated: bool) -> Guess:
+    text = "the arm of a step, from whose answer is last"
+    return _guess("external observer", text, guess_by_last_answer(run), stated)
+
+
 def _guesses(run: PartiesReplicate, plan: SambaPlan) -> Iterator[Guess]:
     stated = plan.config.execution != "secure"
     first = stated or plan.config.tie_breaking == "first"
@@ -236,10 +246,8 @@ def _guesses(run: PartiesReplicate, plan: SambaPlan) -> Iterator[Guess]:
     rule, arms = run.one("controller").agreement.rule, len(run.of("owner"))
     if type(rule) in SCORES_KNOWN:
         recovered = count_recovered(run)
-        yield Guess(
-            who="Comp", what="every (sᵢ, nᵢ), without names, before a comparison",
-            right=recovered.statistics, of=recovered.of, chance=0.0, stated=True,
-        )  # fmt: skip
+        hits = Hits(recovered.statistics, recovered.of, 0.0)
+        yield _guess("Comp", "every (sᵢ, nᵢ), without names, before a comparison", hits, True)
     exploring = exploring_steps(run)
     others = [step for step in pulled_arms(run) if step not in set(exploring)]
     other = "another step" if exploring else "a step"
@@ -247,26 +255,19 @@ def _guesses(run: PartiesReplicate, plan: SambaPlan) -> Iterator[Guess]:
     for steps, text, said in groups:
         if steps:
             hits = guess_by_place(run, steps)
-            yield Guess(
-                who="Controller", what=f"the arm of {text}, from its place", stated=said,
-                **hits._asdict(),
-            )  # fmt: skip
+            yield _guess("Controller", f"the arm of {text}, from its place", hits, said)
     if exploring and plan.config.controller_draws:
-        yield Guess(
-            who="Controller", what="the arm of a step that explores, from the scores it drew",
-            stated=stated or drawn, **guess_by_drawn_score(run, exploring)._asdict(),
-        )  # fmt: skip
+        text = "the arm of a step that explores, from the scores it drew"
+        yield _guess("Controller", text, guess_by_drawn_score(run, exploring), stated or drawn)
     yield _guess_by_last_answer(run, stated)
     if arms == 2 and type(rule) in READS_OTHER:
         known = [possible == {true} for true, possible in other_sums(run)]
-        yield Guess(
-            who="data owner i", what="the other owner's sum, from its own bits",
-            right=sum(known), of=len(known), chance=0.0, stated=True,
-        )  # fmt: skip
+        hits = Hits(sum(known), len(known), 0.0)
+        yield _guess("data owner i", "the other owner's sum, from its own bits", hits, True)
 
 
 def _unstated(seen: Table, plan: SambaPlan) -> Iterator[str]:
-    """List what shows in the table of a published run and not in the claim."""
+    """List the cells of a published run that the claim does not state."""
     config = plan.config
     for datum, participant, exposure in excess(seen, config.algorithm.rule()):
         known = config.tie_breaking == "first" or _states_drawn_arm(plan)
@@ -278,7 +279,7 @@ def _unstated(seen: Table, plan: SambaPlan) -> Iterator[str]:
 def _silently_unstated(
     run: PartiesReplicate, secrets: SimulatedSecrets, seen: Table
 ) -> Iterator[str]:
-    """List who sees too much in a silent run, alone and with whatever a listener hears."""
+    """List the cells of a silent run beyond the claim, for participants alone and as listeners."""
     plan: Any = run.plan
     heard = security_table(run, secrets, LISTENERS)
     for table, hears, text in ((seen, False, ""), (heard, True, ", who hears all messages")):
@@ -295,16 +296,7 @@ def _silent_guesses(
     seconds = second_views(run, ServerKeys.make(mine, owners, agreed, False))
     by_first = [open_first(view, arity) for view in firsts]
     by_second = [open_second(view, arity) for view in seconds]
+    text = "the arm of a step, from the winner's place"
     for who, opened in (("Controller", by_first), ("Comp", by_second)):
-        yield Guess(
-            who=who, what="the arm of a step, from the winner's place", stated=False,
-            **guess_by_winner(run, opened)._asdict(),
-        )  # fmt: skip
+        yield _guess(who, text, guess_by_winner(run, opened), False)
     yield _guess_by_last_answer(run, config.execution != "secure")
-
-
-def _guess_by_last_answer(run: PartiesReplicate, stated: bool) -> Guess:
-    return Guess(
-        who="external observer", what="the arm of a step, from whose answer is last",
-        stated=stated, **guess_by_last_answer(run)._asdict(),
-    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""An adversary in a published run, and the truth that it is held against."""
+"""An adversary in a published run, and the truth about that run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _OCTAVES = 2.0 ** np.arange(-100, 100)
 
 
 class Truth:
-    """Truth about a run, known to whoever has every key."""
+    """Truth about a run, which follows from all keys."""
 
     def __init__(self, run: PartiesReplicate) -> None:
         self._comp, self._controller = run.one("comp"), run.one("controller")
@@ -89,11 +89,11 @@ class Truth:
             self._scores[message.step, message.iteration] = floats(opened) / mask
 
     def contents(self, direction: int, message: Any, sealed: bytes) -> bytes:
-        """Return what is in a packet."""
+        """Return the contents of a packet."""
         return self._contents[direction, message.step, message.iteration, sealed]
 
     def place(self, message: Any, owner: int) -> int:
-        """Return where an owner stands in a list."""
+        """Return an owner's place in a list."""
         return int(self.lists[message.step, message.iteration][owner])
 
     def score(self, message: Any, owner: int) -> float:
@@ -107,23 +107,22 @@ class PublishedAdversary(Adversary):
     def __init__(self, run: PartiesReplicate, *names: str) -> None:
         super().__init__(run, *names)
         derived = {
-            own for key in self._found for own in make_keys(ControllerKeys, key, self._agreed)
+            key for held in self._held for key in make_keys(ControllerKeys, held, self._agreed)
         }
-        self._keys = self._found | derived
+        self._keys = self._held | derived
         self._truth = Truth(run)
 
     def cumulative_reward(self) -> Exposure:
-        known = [getattr(party.state, "cumulative_reward", None) for party in self._parties]
-        if self._truth.total in known:
+        if self._knows(self._truth.total):
             return Exposure.CLEAR
-        # An owner knows the masks: together with it, scores without names are enough.
+        # An owner knows the masks: with an owner's keys, scores without names are enough.
         if self._reads_sums(Exposure.PERMUTED if ONE_OWNER in self._names else Exposure.CLEAR):
             return Exposure.CLEAR
-        totals = [message for message in self._view if isinstance(message, Total)]
+        totals = self._of(Total)
         if totals:
             return self._sum_exposure(totals[0].ciphertext, self._truth.total)
-        sums = [message.sender for message in self._view if isinstance(message, Sum)]
-        return Exposure.ENCRYPTED if len(set(sums)) == self._agreed.arms else Exposure.NOT_SEEN
+        senders = {message.sender for message in self._of(Sum)}
+        return Exposure.ENCRYPTED if len(senders) == self._agreed.arms else Exposure.NOT_SEEN
 
     def _reads_sums(self, least: Exposure) -> bool:
         """Tell whether every owner's statistics are seen so well, and sums follow from scores."""
@@ -136,24 +135,24 @@ class PublishedAdversary(Adversary):
         name = f"owner-{owner}"
         if name in self._names:
             return Exposure.CLEAR
-        best = Exposure.NOT_SEEN
-        for message in self._view:
-            if isinstance(message, Sum) and message.sender == name:
-                truth = self._truth.sums[owner]
-                best = max(best, self._sum_exposure(message.ciphertext, truth))
-            elif isinstance(message, Score) and message.sender == name and message.sealed:
-                best = max(best, self._score_exposure(message, message.sealed, owner, named=True))
-            elif isinstance(message, ScoreList):
-                place = self._truth.place(message, owner)
-                named = self._sees_through_places
-                best = max(best, self._score_exposure(message, message.sealed[place], owner, named))
-        return best
+        seen = [
+            self._sum_exposure(message.ciphertext, self._truth.sums[owner])
+            for message in self._of(Sum, sender=name)
+        ]
+        seen += [
+            self._score_exposure(message, message.sealed, owner, named=True)
+            for message in self._of(Score, sender=name)
+            if message.sealed
+        ]
+        for message in self._of(ScoreList):
+            sealed = message.sealed[self._truth.place(message, owner)]
+            seen.append(self._score_exposure(message, sealed, owner, self._sees_through_places))
+        return max(seen, default=Exposure.NOT_SEEN)
 
     def _score_exposure(self, message: Any, sealed: bytes, owner: int, named: bool) -> Exposure:
-        opened = self._open(SCORES, SCORE_BYTES, message, sealed)
-        if opened is None:
+        if not self._opens(SCORES):
             return Exposure.ENCRYPTED
-        value = float(floats([opened])[0])
+        value = float(floats([self._truth.contents(SCORES, message, sealed)])[0])
         true = self._truth.score(message, owner)
         known_masks = [Masks(key, self._agreed.iterations) for key in self._keys]
         unmasked = [value, *(value / m.draw(message.step, message.iteration) for m in known_masks)]
@@ -165,22 +164,19 @@ class PublishedAdversary(Adversary):
         return Exposure.MASKED if named else Exposure.MASKED_PERMUTED
 
     def pulls(self) -> Exposure:
-        """Return how it sees which arm was pulled.
+        """Return the exposure of the pulled arms.
 
-        An owner sees its own bit. Others must open a bit and know whose it is, or know the order of
+        An owner sees its own bit. Others must open a bit and know its owner, or know the order of
         Comp's lists and guess.
         """
         if ONE_OWNER in self._names:
             return Exposure.CLEAR
         best = Exposure.NOT_SEEN
-        for message in self._view:
-            if isinstance(message, Bit):
-                opened = self._open(BITS, BIT_BYTES, message, message.sealed)
-                best = max(best, Exposure.ENCRYPTED if opened is None else Exposure.CLEAR)
-            elif isinstance(message, BitList):
-                opened = self._open(BITS, BIT_BYTES, message, message.sealed[0])
-                named = Exposure.CLEAR if self._sees_through_places else Exposure.PERMUTED
-                best = max(best, Exposure.ENCRYPTED if opened is None else named)
+        for kind in (Bit, BitList):
+            if self._of(kind):
+                named = kind is Bit or self._sees_through_places
+                opened = Exposure.CLEAR if named else Exposure.PERMUTED
+                best = max(best, opened if self._opens(BITS) else Exposure.ENCRYPTED)
         return max(best, Exposure.GUESSED) if self._guesses_pulls() else best
 
     def _guesses_pulls(self) -> bool:
@@ -189,35 +185,30 @@ class PublishedAdversary(Adversary):
         exploring, groups = exploring_steps(self._run), [list(pulled_arms(self._run))]
         if exploring:
             groups.append(exploring)
-            drawn = any(isinstance(message, Drawn) for message in self._view)
-            if drawn and guess_by_drawn_score(self._run, exploring).beats_chance:
+            if self._of(Drawn) and guess_by_drawn_score(self._run, exploring).beats_chance:
                 return True
         return any(guess_by_place(self._run, group).beats_chance for group in groups)
 
     def single_rewards(self) -> Exposure:
-        """Return how it sees single rewards.
+        """Return the exposure of single rewards.
 
-        An owner makes its own. An adversary that reads all sums in every step sees how each pull
-        changes them.
+        An owner knows its own rewards. Readers of all sums in every step see the change by each
+        pull.
         """
         seen = ONE_OWNER in self._names or (
             len(self._names) > 1 and self._reads_sums(Exposure.CLEAR)
         )
         return Exposure.CLEAR if seen else Exposure.NOT_SEEN
 
-    def _open(self, direction: int, size: int, message: Any, sealed: bytes) -> bytes | None:
-        """Return a packet's contents, if some key opens this and all others of the view."""
-        if not self._opens(direction, size):
-            return None
-        return self._truth.contents(direction, message, sealed)
-
     @functools.cache  # noqa: B019 - an adversary is short-lived
-    def _opens(self, direction: int, size: int) -> bool:
-        kinds = (Score, ScoreList) if direction == SCORES else (Bit, BitList)
+    def _opens(self, direction: int) -> bool:
+        """Tell whether some key opens all packets of a direction in the view."""
+        scores = direction == SCORES
+        kinds, size = ((Score, ScoreList), SCORE_BYTES) if scores else ((Bit, BitList), BIT_BYTES)
         packets = [
             (message, sealed)
-            for message in self._view
-            if isinstance(message, kinds) and message.sealed
+            for message in self._of(*kinds)
+            if message.sealed
             for sealed in self._listed(message)
         ]
         return any(
@@ -230,7 +221,7 @@ class PublishedAdversary(Adversary):
         return [message.sealed] if isinstance(message, Score | Bit) else message.sealed
 
     def _reads(self, channel: Channel, message: Any, sealed: bytes) -> bool:
-        """Tell whether a packet opens to what is in it, at whatever slot."""
+        """Tell whether a packet opens to its true contents, at some slot."""
         true = self._truth.contents(channel.direction, message, sealed)
         for slot in range(self._agreed.arms):
             try:
@@ -242,7 +233,7 @@ class PublishedAdversary(Adversary):
         return False
 
     def _ciphers(self) -> Iterator[PacketCipher]:
-        """Make ciphers with every key: as the run's key is made of it, and as it is."""
+        """Make ciphers with every key, as the secret of the run's key and as the key itself."""
         yield ClearCipher()
         for key in self._keys:
             for name in _CIPHERS:
@@ -251,7 +242,7 @@ class PublishedAdversary(Adversary):
 
     @functools.cached_property
     def _sees_through_places(self) -> bool:
-        """True if a standing order, or some key, tells who is where in every list."""
+        """True if a standing order, some key or the messages give all places in every list."""
         agreed, lists = self._agreed, self._truth.lists
         guesses: list[Any] = [lambda step, iteration: np.arange(agreed.arms)]
         guesses += [Places(key, agreed.arms, agreed.iterations).draw for key in self._keys]
@@ -262,14 +253,14 @@ class PublishedAdversary(Adversary):
         )
 
     def _told_places(self, step: int, iteration: int) -> Any:
-        """Return the places that messages tell whoever sees them all (a Bit tells the next)."""
+        """Return the places that the messages tell: a Bit has the place in the next list."""
         owners = [f"owner-{i}" for i in range(self._agreed.arms)]
-        told = self._places_told.get((step, iteration), {})
-        return np.array([told.get(owner, -1) for owner in owners])
+        places = self._places_told.get((step, iteration), {})
+        return np.array([places.get(owner, -1) for owner in owners])
 
     @functools.cached_property
     def _places_told(self) -> dict[tuple[int, int], dict[str, int]]:
-        agreed, told = self._agreed, dict[tuple[int, int], dict[str, int]]()
+        agreed, places = self._agreed, dict[tuple[int, int], dict[str, int]]()
         for message in self._view:
             if isinstance(message, Setup):
                 turn = (agreed.arms + 1, 1)
@@ -278,8 +269,8 @@ class PublishedAdversary(Adversary):
                 turn = (message.step + 1, 1) if last else (message.step, message.iteration + 1)
             else:
                 continue
-            told.setdefault(turn, {})[message.receiver] = message.place
-        return told
+            places.setdefault(turn, {})[message.receiver] = message.place
+        return places
 
     def _sum_exposure(self, ciphertext: bytes, true: int) -> Exposure:
         for key in (*self._private, None):

@@ -1,11 +1,11 @@
-"""Views of a selection: all that a server of a silent run was dealt, has of its own, and is sent.
+"""Views of a selection: all words that a server of a silent run was dealt, drew, or received.
 
-Everything else that it knows follows from these, by arithmetic of its own that :class:`.Contests`
-does. So whoever can make these words up, with the right distribution, has shown that the server
-learns nothing. The tests do so (``tests/systems/silent_simulator.py``).
+All other knowledge of the server follows from its view, by the arithmetic of :class:`.Contests`. So
+a simulator of views, with the right distribution, proves that the server learns nothing. The tests
+have such a simulator (``tests/systems/silent_simulator.py``).
 
 Many selections with the same number of owners stand side by side: the first axis of an array.
-:func:`first_views` and :func:`second_views` open a transcript, and make such views of it.
+:func:`first_views` and :func:`second_views` make the views of a transcript.
 """
 
 from __future__ import annotations
@@ -76,35 +76,35 @@ class SecondView(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """Results that a server works out of a view."""
+    """Results of a server's arithmetic on a view."""
 
-    had: Any  # First or Second: what it was dealt, expanded
-    values: tuple[Words64, ...]  # (selections, comparisons of the stage): what was opened, by item
+    had: Any  # First or Second: the dealt words, expanded
+    values: tuple[Words64, ...]  # (selections, comparisons of the stage): opened values, by item
     won: Ints  # (selections,) the winner's place after both shuffles
     unshuffled: Ints  # (selections,) the same with the server's own permutation undone
-    shuffled: Ints  # (selections,) where that permutation takes it
+    shuffled: Ints  # (selections,) the same with the server's own permutation done once more
     share: Words64  # (selections, arms) of the scores after the server's own shuffle
-    told: Words64  # (selections, arms) what the owners are sent; of the first server only
+    told: Words64  # (selections, arms) answers to the owners; of the first server only
 
 
 def expanded_first(view: FirstView, arity: int) -> First:
-    """Return what the first server has been dealt, with an axis of selections in front."""
+    """Return the first server's dealt words, with an axis of selections in front."""
     count, arms = view.scores.shape
     had = [new_first(arms, comparisons(arms, arity)) for _ in range(count)]
-    for words, shuffled, returned, each in zip(
+    for words, shuffled, returned, expanded in zip(
         view.words, view.shuffled, view.returned, had, strict=True
     ):
-        expand_first(words, ForFirst(shuffled, returned), each)
+        expand_first(words, ForFirst(shuffled, returned), expanded)
     return First(*_stacked(had))
 
 
 def expanded_second(view: SecondView, arity: int) -> Second:
-    """Return what the second server has been dealt, with an axis of selections in front."""
+    """Return the second server's dealt words, with an axis of selections in front."""
     count, arms = view.pads.shape
     had = [new_second(arms, comparisons(arms, arity)) for _ in range(count)]
     corrections = zip(view.shuffled, view.bits, view.products, view.joined, strict=True)
-    for words, dealt, each in zip(view.words, corrections, had, strict=True):
-        expand_second(words, ForSecond(*dealt), each)
+    for words, dealt, expanded in zip(view.words, corrections, had, strict=True):
+        expand_second(words, ForSecond(*dealt), expanded)
     return Second(*_stacked(had))
 
 
@@ -115,19 +115,19 @@ def _stacked(had: Sequence[First] | Sequence[Second]) -> Iterator[Any]:
 
 
 def open_first(view: FirstView, arity: int) -> Opened:
-    """Work out all that the first server can, of its view, by the protocol's arithmetic."""
+    """Compute the first server's results by the protocol's arithmetic."""
     had = expanded_first(view, arity)
     values, won = _replayed(had.share, had.comparisons, view.openings, arity, True)
-    share, told = np.empty_like(view.scores), np.empty_like(view.scores)
+    share, answers = np.empty_like(view.scores), np.empty_like(view.scores)
     for k in range(len(share)):
         permuted_share(view.scores[k], view.ahead[k], had.places[k], view.shuffled[k], share[k])
-        returned_share(view.unit[k], had.places[k], view.returned[k], told[k])
+        returned_share(view.unit[k], had.places[k], view.returned[k], answers[k])
     back, there = _through(had.places, won)
-    return Opened(had, values, won, back, there, share, told + view.answers)
+    return Opened(had, values, won, back, there, share, answers + view.answers)
 
 
 def open_second(view: SecondView, arity: int) -> Opened:
-    """Work out all that the second server can, of its view."""
+    """Compute the second server's results."""
     had = expanded_second(view, arity)
     share = second_share(view, had)
     values, won = _replayed(share, had.comparisons, view.openings, arity, False)
@@ -146,7 +146,7 @@ def second_share(view: SecondView, had: Second) -> Words64:
 def _replayed(
     share: Words64, dealt: Correlation, openings: tuple[Words64, ...], arity: int, first: bool
 ) -> tuple[tuple[Words64, ...], Ints]:
-    """Play one server's side again: all that was opened, and who won."""
+    """Play one server's side again: all opened values, and the winners."""
     contests, values = Contests(share.shape[1], arity, first, "audit"), []
     contest = contests.begin(share, dealt)
     for item, others in enumerate(openings):
@@ -163,9 +163,9 @@ def _through(places: Ints, won: Ints) -> tuple[Ints, Ints]:
 
 
 def first_views(run: PartiesReplicate, keys: ServerKeys) -> list[FirstView]:
-    """Return the Controller's views of a silent run, one a turn; arrays have one selection."""
+    """Return the Controller's view of every turn; arrays have a single selection."""
     reader, owners = _Reader(run, keys.dealt, first=True), [p.name for p in run.of("owner")]
-    ups = [Line(reader.cipher, each.up, UP) for each in keys.owners]
+    ups = [Line(reader.cipher, seals.up, UP) for seals in keys.owners]
     line, views = Line(reader.cipher, keys.link.to_first, TO_FIRST), list[FirstView]()
     ahead = np.empty(0, np.uint64)
     for turn, (step, iteration) in enumerate(reader.turns):
@@ -186,7 +186,7 @@ def first_views(run: PartiesReplicate, keys: ServerKeys) -> list[FirstView]:
 
 
 def second_views(run: PartiesReplicate, keys: ServerKeys) -> list[SecondView]:
-    """Return Comp's views, one a turn; parameters as of :func:`first_views`."""
+    """Return Comp's view of every turn; parameters as of :func:`first_views`."""
     reader = _Reader(run, keys.dealt, first=False)
     line, views = Line(reader.cipher, keys.link.to_second, TO_SECOND), list[SecondView]()
     pads = [(Pads(k.words, reader.agreed), Pads(k.answers, reader.agreed)) for k in keys.owners]
@@ -202,7 +202,7 @@ def second_views(run: PartiesReplicate, keys: ServerKeys) -> list[SecondView]:
 
 
 class _Reader:
-    """Opens what reached one of both servers."""
+    """Opens the messages that reached a server."""
 
     def __init__(self, run: PartiesReplicate, keys: DealtKeys, first: bool) -> None:
         plan: Any = run.plan
@@ -214,7 +214,7 @@ class _Reader:
         self._words = KeyStream(keys.words, self.deals.widths[0 if first else 1])
 
     def dealt(self, turn: int, kind: type) -> tuple[Words64, bytes]:
-        """Return the seed's words of a turn, and what corrects them."""
+        """Return the seed's words of a turn, and their corrections."""
         block, size = self.deals.of(turn), self.deals.bytes[0 if self._first else 1]
         opened = Line(self.cipher, self._keys.sealed, DEALT).open(
             block, 1, 0, self.sent[kind, block], self.deals.length(block) * size
@@ -225,10 +225,10 @@ class _Reader:
     def opened(
         self, line: Line, turn: tuple[int, int], parts: range | None = None, last: bool = False
     ) -> tuple[tuple[Words64, ...], Words64]:
-        """Return the other server's shares of all items of a turn, and other words that it sent.
+        """Return the other server's shares of all items of a turn, and its other words.
 
-        ``parts`` are the messages that are opened, by default all of the turn; ``last`` says
-        whether it is the last turn of the run.
+        ``parts`` are the opened messages, by default all of the turn; ``last`` says whether the
+        turn is the last of the run.
         """
         contests, theirs, layout = self._contests, not self._first, self._contests.turn
         items, rest = list[Words64](), list[Words64]()
@@ -246,7 +246,7 @@ class _Reader:
 
 
 def _sent(run: PartiesReplicate) -> dict[tuple[Any, ...], bytes]:
-    """Return the sealed contents of a transcript, by what they belong to."""
+    """Return the sealed contents of a transcript, by type of message and turn."""
     sent = dict[tuple[Any, ...], bytes]()
     for _, message in run.network.transcript.deliveries:
         match message:
@@ -261,10 +261,10 @@ def _sent(run: PartiesReplicate) -> dict[tuple[Any, ...], bytes]:
 
 
 def _one(*values: Any) -> Iterator[Any]:
-    """Put an axis of one selection in front."""
+    """Put an axis of a single selection in front."""
     for value in values:
         if isinstance(value, tuple):
-            yield tuple(each[None] for each in value)
+            yield tuple(item[None] for item in value)
         else:
             array: NDArray[Any] = value
             yield array[None]

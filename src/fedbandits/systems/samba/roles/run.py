@@ -1,13 +1,13 @@
-"""A party's part in a run: how it begins, and how it ends where it cannot go on.
+"""A party in a run: its protocol as a table, the beginning of the run, and an early end.
 
-A party that waits in vain gives up at its deadline and says so to the Controller. The Controller
-ends the run for all, with one reason: its word is the last, whatever somebody had thought before.
+A party that waits in vain gives up at its deadline and tells the Controller. The Controller ends
+the run for all parties, with one reason, which replaces the reason of any party that gave up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
 from fedbandits.federation.events import Deadline, EndRound, Event
@@ -20,15 +20,43 @@ from fedbandits.systems.samba.messages import SILENT_MEMBERS, Beginning, End, En
 from fedbandits.systems.samba.plan import Agreement, Ordered, SambaPlan, accept
 
 
+class Rule(NamedTuple):
+    """Rule for one event: the method that computes the step, and the legal changes of the stage.
+
+    Parameters
+    ----------
+    method
+        Name of the party's method.
+    stages
+        For every stage in which the event is legal, the next stages, separated by spaces.
+    """
+
+    method: str
+    stages: Mapping[str, str]
+
+
+#: The protocol of a party: a rule for every type of message and of local event.
+Protocol = Mapping[type[Event | Message], Rule]
+
+
+def transitions(protocol: Protocol) -> Transitions:
+    """Return the table of transitions that a protocol allows."""
+    return {
+        (stage, event): tuple(following.split())
+        for event, rule in protocol.items()
+        for stage, following in rule.stages.items()
+    }
+
+
 class RunEndedError(RemoteProtocolError):
-    """A message of a run that has ended before it was done."""
+    """A message of a run that has ended early."""
 
 
 class RunState(PartyState, frozen=True, kw_only=True):
     """State that every party of a run keeps."""
 
     stage: str = "idle"
-    reason: Reason | None = None  # why the run has ended before it was done, if it has
+    reason: Reason | None = None  # of an early end
 
 
 class NamedRunState(RunState, frozen=True, kw_only=True):
@@ -41,7 +69,7 @@ AnyRun = TypeVar("AnyRun", bound=RunState)
 
 
 class RunParty(Party[AnyRun]):
-    """A party of a run, which may end before it is done.
+    """A party of a run, which may end early.
 
     Parameters
     ----------
@@ -55,8 +83,15 @@ class RunParty(Party[AnyRun]):
 
     #: The type of the party's state. Its defaults are the first state.
     STATE: ClassVar[type[Any]]
-    #: Keys, lines and streams of the run, once its name is known.
+    #: The rules from which the table of transitions follows.
+    PROTOCOL: ClassVar[Protocol]
+    #: Keys, lines and streams of the run, once the run's name is known.
     _tools: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "PROTOCOL" in vars(cls):
+            cls.TRANSITIONS = transitions(cls.PROTOCOL)
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
         super().__init__(seat, self.STATE())
@@ -64,14 +99,18 @@ class RunParty(Party[AnyRun]):
 
     @property
     def ended(self) -> Reason | None:
-        """The reason for which the run has ended before it was done; None if it has not."""
+        """The reason for which the run has ended early; None in all other cases."""
         return self._state.reason
 
     @property
     def agreement(self) -> Agreement:
-        """The agreement on the run, once its name is known."""
+        """The agreement on the run, once the run's name is known."""
         agreed: Agreement = self._tools.agreed
         return agreed
+
+    def _compute(self, event: Any) -> Step:
+        step: Step = getattr(self, self.PROTOCOL[type(event)].method)(event)
+        return step
 
     def handle(self, event: Event) -> Handled:
         reason = self._state.reason
@@ -91,7 +130,7 @@ class RunParty(Party[AnyRun]):
         return super()._take(message)
 
     def _make_tools(self, run: bytes) -> Any:
-        """Make the keys, lines and streams of the run of that name, if the party has any."""
+        """Make the keys, lines and streams of the run with this name, if the party has any."""
 
     def _resume(self) -> None:
         """Make the tools again, after the state was loaded."""
@@ -119,17 +158,14 @@ class RunParty(Party[AnyRun]):
 
 
 class Member(RunParty[AnyRun]):
-    """A party of a run that hears from the Controller alone."""
+    """A party that takes part in the Controller's run."""
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
         super().__init__(seat, plan, supply)
         self._controller = seat.one("controller")
 
-    def _compute(self, event: Any) -> Step:
-        """Handle deadlines and the Controller's last word. A party handles all other events."""
-        if isinstance(event, Deadline):
-            return self._end_waiting(event)
-        return self._ended(event.reason)  # the Controller's last word
+    def _hear_end(self, end: End) -> Step:
+        return self._ended(end.reason)
 
     def _accepted(self, beginning: Beginning) -> Agreement:
         """Return the agreement on the run that begins, see :func:`.plan.accept`."""
@@ -156,33 +192,72 @@ class Member(RunParty[AnyRun]):
         return self._ended(reason, message)
 
 
-def endings(waiting: str, *others: str) -> Transitions:
-    """Return the transitions by which a member's run ends before it is done.
+class Leader(RunParty[AnyRun]):
+    """The party of a run that waits for all others, and ends the run for all: the Controller."""
 
-    A member waits for the Controller in stage ``waiting``; in the ``others`` it does not, but can
-    be told that the run ends.
-    """
-    ends: Transitions = {(stage, End): ("ended",) for stage in (waiting, *others, "ended")}
-    return {(waiting, Deadline): (waiting, "ended"), **ends}
+    #: Stages in which the Controller waits for others, and the reason for an end at the deadline.
+    AWAITED: ClassVar[Mapping[str, Reason]]
+
+    def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
+        super().__init__(seat, plan, supply)
+        self._customer = seat.one("customer")
+
+    @property
+    def _missing(self) -> Reason:
+        """The reason for an end of the run at a deadline."""
+        return self.AWAITED[self._state.stage]
+
+    def _end_waiting(self, event: Deadline) -> Step:
+        """End the run if a party has not answered."""
+        due = event.number == self.awaited
+        return self._end_for_all(self._missing) if due else Step(self._state)
+
+    def _gave_up(self, word: GaveUp) -> Step:
+        """End the run for the reason of the first party that gives up.
+
+        A party that gives up later is told that reason once more: the first word may be lost.
+
+        Raises
+        ------
+        OutOfOrderError
+            If a party other than the customer gives up before the order, or after the total.
+        """
+        if self.stage in ("idle", "done") and word.sender != self._customer:
+            raise OutOfOrderError(f"{self.name}: GaveUp from {word.sender} while {self.stage}")
+        ended = self.ended
+        if ended is None:
+            return self._end_for_all(word.reason)
+        return Step(self._state, [self._last_word(word.sender, ended)])
+
+    def _end_for_all(self, reason: Reason) -> Step:
+        roles = (role for role in SILENT_MEMBERS if role in self.terms.parties)
+        names = (name for role in roles for name in self._seat.names(role))
+        return self._ended(reason, *(self._last_word(name, reason) for name in names))
+
+    def _last_word(self, name: str, reason: Reason) -> Message:
+        return End(sender=self.name, receiver=name, reason=reason)
 
 
-def given_up(awaited: Iterable[str], *others: str) -> Transitions:
-    """Return the transitions by which the Controller's run ends before it is done.
+def endings(waiting: str, *others: str) -> Protocol:
+    """Return the rules by which a member's run ends early.
 
-    It waits for others in the stages ``awaited``; in the ``others`` it does not, but somebody may
-    give up. Before an order, and when the total has left, that is for the customer alone to say.
+    In the stage ``waiting`` the member waits for the Controller. In the ``others`` the member only
+    hears that the run ends.
     """
     return {
-        **{(stage, Deadline): (stage, "ended") for stage in awaited},
-        **{(stage, GaveUp): ("ended",) for stage in (*awaited, *others, "idle", "done", "ended")},
+        End: Rule("_hear_end", dict.fromkeys((waiting, *others, "ended"), "ended")),
+        Deadline: Rule("_end_waiting", {waiting: f"{waiting} ended"}),
     }
 
 
-def last_words(seat: Seat, reason: Reason) -> list[Message]:
-    """Make the messages by which the Controller, which sits there, ends the run for all others."""
-    return [
-        End(sender=seat.name, receiver=name, reason=reason)
-        for role in SILENT_MEMBERS
-        if role in seat.terms.parties
-        for name in seat.names(role)
-    ]
+def given_up(awaited: Iterable[str], *others: str) -> Protocol:
+    """Return the rules by which the Controller's run ends early.
+
+    In the stages ``awaited`` the Controller waits for other parties. In the ``others`` a party may
+    give up. Before an order, and after the total has left, only the customer may give up.
+    """
+    stages = (*awaited, *others, "idle", "done", "ended")
+    return {
+        Deadline: Rule("_end_waiting", {stage: f"{stage} ended" for stage in awaited}),
+        GaveUp: Rule("_gave_up", dict.fromkeys(stages, "ended")),
+    }

@@ -1,12 +1,12 @@
-"""SAMBA without some of its protections, to show what each of them hides.
+"""SAMBA without some of its protections, which shows what each protection hides.
 
-What is left out is part of the configuration that the parties go by, so it is part of their terms:
-a party of a real run refuses them. No file can ask for it, as the type is not the system's.
+The configuration of such a run names the missing protections, so the terms name them: a party of a
+real run refuses such terms. No file can ask for such a run, as the type is not the system's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -14,22 +14,19 @@ import numpy as np
 
 from fedbandits._typing import Ints
 from fedbandits.crypto.aead import CipherName
-from fedbandits.federation.messages import Message
 from fedbandits.federation.roles import Roles
-from fedbandits.federation.state import Step
 from fedbandits.systems.base import System
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.keys import CONTROLLER, OWNER
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.controller import Controller
-from fedbandits.systems.samba.roles.owner import DataOwner, Given, OwnerState, PublishedOwnerTools
+from fedbandits.systems.samba.roles.owner import DataOwner, Given, PublishedOwnerTools
 from fedbandits.systems.samba.streams import ControllerDraws, Masks
 from fedbandits.systems.weakened import Weakened
 
-_ENCRYPTION = "Scores and bits are sealed: the Controller, who hands them on, reads none."
 _PROTECTIONS = {
-    "encryption": _ENCRYPTION,
+    "encryption": "Scores and bits are sealed: the Controller, who hands them on, reads none.",
     "permutation": "Comp's lists have an order that it does not know: it reads scores, not whose.",
     "mask": "Owners multiply all scores of a step by one secret number: Comp reads ratios alone.",
     "paillier": "Sums of rewards are encrypted for the customer: the Controller adds them blindly.",
@@ -56,13 +53,8 @@ class WeakSamba(Samba, frozen=True, kw_only=True, tag=False):
         return "paillier" not in self.off and super().encrypts_sums
 
 
-def off_of(config: Samba) -> tuple[str, ...]:
-    """Return the protections that a configuration is without."""
-    return config.off if isinstance(config, WeakSamba) else ()
-
-
 def protections(config: Samba) -> Mapping[str, str]:
-    """Return what a run of that configuration may be shown without."""
+    """Return the protections that a run of this configuration may be shown without."""
     if config.execution != "secure":
         return {name: _PROTECTIONS[name] for name in ("permutation", "mask")}
     if not config.is_silent:
@@ -82,15 +74,19 @@ def without(system: System[Any], off: Collection[str]) -> Weakened:
 
 
 def _roles(plan: SambaPlan, usual: Roles) -> Roles:
-    """Return the parties of a plan, of which some have classes of their own."""
+    """Return the parties of a plan; some have classes of their own."""
     if plan.config.is_silent:
         return usual
     return usual.replaced(
         {
-            OWNER: lambda seat, own: _Owner(seat, plan, own),
-            CONTROLLER: lambda seat, own: _Controller(seat, plan, own),
+            OWNER: lambda seat, given: _Owner(seat, plan, given),
+            CONTROLLER: lambda seat, given: _Controller(seat, plan, given),
         }
     )
+
+
+def _off(config: Samba) -> tuple[str, ...]:
+    return config.off if isinstance(config, WeakSamba) else ()
 
 
 class _NoMasks(Masks):
@@ -101,14 +97,12 @@ class _NoMasks(Masks):
 class _OwnerTools(PublishedOwnerTools):
     def __init__(self, name: str, plan: SambaPlan, supply: Supply, given: Given) -> None:
         super().__init__(name, plan, supply, given)
-        self._masks = _NoMasks(given.mask_key, self.agreed.iterations)
+        if "mask" in _off(plan.config):
+            self._masks = _NoMasks(given.mask_key, self.agreed.iterations)
 
 
 class _Owner(DataOwner):
-    def _begun(self, after: OwnerState, tools: Any, outgoing: Sequence[Message] = ()) -> Step:
-        if "mask" in off_of(self._config) and after.given is not None:
-            tools = _OwnerTools(self.name, self._plan, self._supply, after.given)
-        return super()._begun(after, tools, outgoing)
+    TOOLS = _OwnerTools
 
 
 class _Draws(ControllerDraws):
@@ -127,5 +121,5 @@ class _Controller(Controller):
     def _make_tools(self, run: bytes) -> ControllerDraws:
         usual = super()._make_tools(run)
         weak = _Draws(self._supply.secrets["controller"], usual.agreed, self._plan.drawn_scores)
-        weak.off = off_of(self._config)
+        weak.off = _off(self._config)
         return weak
