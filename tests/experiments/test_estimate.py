@@ -44,6 +44,7 @@ def test_what_is_declared_is_what_a_state_keeps(preset):
     world = next(w for w in WORLDS.values() if found.plays_in(type(w)))
     plan = fb.system(preset).plan(world, 2_000)
     make = found.function("state", "initial_state")
+    # Owners of SAMBA have so little that the simulation makes the state itself.
     state = make(plan) if make else found.simulate(plan, world, 1, 0).state
     needs = found.needs(plan)
     assert 0.55 < needs.bytes / kept(state) < 1.6

@@ -231,6 +231,14 @@ def test_an_interrupted_run_does_not_replace_a_complete_one(tmp_path):
     assert (tmp_path / "r" / "summary.csv").read_text() == before
 
 
+def test_a_link_above_the_output_folder_is_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    fb.run(small(), out=tmp_path / "link" / "r")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "r" / "summary.csv").is_file()
+
+
 @pytest.mark.parametrize("place", ["note/r", "x" * 300, "nul\0"])
 def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path, place):
     (tmp_path / "note").write_text("x")

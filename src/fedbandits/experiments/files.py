@@ -133,11 +133,16 @@ def locked(out: pathlib.Path) -> Iterator[None]:
 def refuse_links(out: pathlib.Path) -> None:
     """Refuse a link in the place of an output folder, or of what a run keeps beside it.
 
-    Links further up are the user's own way to a disk. Raises OutputExistsError, which names it.
+    Links further up are the user's own way to a disk. Raises OutputExistsError, which names the
+    link, or the place if no file can have its name.
     """
     beside = ("lock", "checkpoint", "points")
     for path in (out, *(out.parent / f".{out.name}.{name}" for name in beside)):
-        if os.path.islink(path):  # False for a path that there cannot be, which is refused later
+        try:
+            is_link = path.is_symlink()
+        except OSError as error:
+            raise unwritable(out, error) from None
+        if is_link:
             leads = f"it leads to {os.readlink(path)}"
             raise OutputExistsError(
                 f"{path}: is a link, which is not followed ({leads}); choose another --out"
