@@ -90,7 +90,7 @@ class Batch:
 
     @property
     def exchanges(self) -> bool:
-        """Whether anything happened beside decisions and rewards."""
+        """True if anything happened beside decisions and rewards."""
         return self._exchanges or self._restored or bool(self.outgoing or self.outcomes)
 
     def begin(self, resources: StoredResources) -> list[Sent]:

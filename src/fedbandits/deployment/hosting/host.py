@@ -106,8 +106,9 @@ class Host:
     async def begin(self) -> list[Sent]:
         """Make the party, or go on from the store; returns what is still to be sent.
 
-        Raises FedbanditsError if the party cannot be made, or its state cannot be read. The store
-        has not changed then, and there is no party.
+        Raises FedbanditsError if the party cannot be made, or its state cannot be read. There is no
+        party then, and nothing is saved at the end. The store has not changed, unless the error
+        says that a step after the commit failed.
         """
 
         def begin(batch: Batch) -> list[Sent]:
@@ -297,8 +298,9 @@ class Host:
         except Exception as failed:
             cause = str(failed) if isinstance(failed, FedbanditsError) else type(failed).__name__
             raise StoreError(
-                f"{self.seat.member}: the event is committed, but a step after its commit failed: "
-                f"ask again with the same key; a reward counts already ({cause})"
+                f"{self.seat.member}: all that the party did not refuse is committed, but a step "
+                "after the commit failed: ask again with the same key; a reward counts already "
+                f"({cause})"
             ) from failed
         return done
 

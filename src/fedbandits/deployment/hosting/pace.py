@@ -33,7 +33,7 @@ class CommitPace:
 
     @property
     def is_short(self) -> bool:
-        """Whether the next commit may be made on the event loop."""
+        """True if the next commit may be made on the event loop."""
         return self._mean <= _SHORT and self._clock() >= self._rests_until
 
     def took(self, seconds: float) -> None:
