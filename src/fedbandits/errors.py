@@ -183,7 +183,8 @@ class DeploymentError(FedbanditsError):
 class StoreError(DeploymentError):
     """A party's store cannot be used.
 
-    The party answers a request only after its changes are committed, so no answer is lost.
+    The party answers a request only after its changes are committed, so no answer is lost. If a
+    step after the commit fails, the error says so: the request counts, though it has no answer.
     """
 
 

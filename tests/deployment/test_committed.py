@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fedbandits.deployment.hosting import host
-from fedbandits.deployment.hosting.host import CommitPace
+from fedbandits.deployment.hosting import pace
 from fedbandits.deployment.hosting.node import Node
+from fedbandits.deployment.hosting.pace import CommitPace
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import StoreError
@@ -26,14 +26,14 @@ from tests.deployment.test_trouble import ACTIONS, failing, running
 @pytest.fixture(autouse=True, params=["thread", "loop"])
 def commits(request, monkeypatch):
     """Let the thread make commits, or the event loop, however fast the disk is."""
-    monkeypatch.setattr(host, "_SHORT", -math.inf if request.param == "thread" else math.inf)
+    monkeypatch.setattr(pace, "_SHORT", -math.inf if request.param == "thread" else math.inf)
 
 
 class Disk:
     """Holds commits of the thread back, and counts commits."""
 
     def __init__(self, monkeypatch):
-        monkeypatch.setattr(host, "_SHORT", -math.inf)
+        monkeypatch.setattr(pace, "_SHORT", -math.inf)
         self.commits, self.may_commit = 0, threading.Event()
         self.may_commit.set()
         begin = Store.begin
@@ -297,23 +297,58 @@ def test_a_decision_waits_through_any_number_of_changes():
     assert left == [0]
 
 
-def test_commits_are_made_on_the_loop_while_they_are_short(monkeypatch):
-    """After long ones the thread has them for a while, and for longer each time."""
-    monkeypatch.setattr(host, "_SHORT", 0.0005)
+def rests(commits, now):
+    """Take the pause that has just begun, and return its seconds."""
+    began = now[0]
+    assert not commits.is_short
+    while not commits.is_short:
+        now[0] += 0.01 * pace._FIRST_REST
+    return now[0] - began
+
+
+@pytest.fixture
+def paced(monkeypatch):
+    """Commits that were short at first, and the clock of their pauses."""
+    monkeypatch.setattr(pace, "_SHORT", 0.0005)
     now = [0.0]
-    pace = CommitPace([host._SHORT / 2, 1.0, 0.0], lambda: now[0])
-    assert pace.is_short
-    for rest in (host._FIRST_REST, 2 * host._FIRST_REST):
-        pace.took(0.05)
-        assert not pace.is_short
-        now[0] += 0.99 * rest
-        assert not pace.is_short
-        now[0] += 0.02 * rest
-        assert pace.is_short
+    return CommitPace([pace._SHORT / 2, 1.0, 0.0], lambda: now[0]), now
+
+
+def test_commits_are_made_on_the_loop_while_they_are_short(paced):
+    """After long ones the thread has them for a while, and for longer each time."""
+    commits, now = paced
+    assert commits.is_short
+    for rest in (1, 2, 4):
+        commits.took(0.05)
+        assert rests(commits, now) == pytest.approx(rest * pace._FIRST_REST, abs=0.02)
     for _ in range(1000):
-        pace.took(host._SHORT / 2)
-    assert pace.is_short
+        commits.took(pace._SHORT / 2)
+    assert commits.is_short
+    commits.took(0.05)
+    assert rests(commits, now) == pytest.approx(pace._FIRST_REST, abs=0.02)
     assert not CommitPace([0.004] * 5).is_short
+
+
+@pytest.mark.parametrize("times", [1.01, 1.5, 1.99])
+def test_commits_that_are_a_little_too_long_are_tried_again(paced, times):
+    """Their mean creeps over the limit; the longest rest is the most that the loop waits."""
+    commits, now = paced
+    for _ in range(20):
+        while commits.is_short:
+            commits.took(times * pace._SHORT)
+        assert rests(commits, now) <= pace._LONGEST_REST + 0.02
+    commits.took(pace._SHORT / 10)
+    assert commits.is_short
+
+
+def test_one_commit_that_is_very_long_is_followed_by_a_rest(paced):
+    """A commit of 8 ms among commits of 0.05 ms, say, while another program fills the disk."""
+    commits, now = paced
+    for _ in range(100):
+        commits.took(0.00005)
+    commits.took(0.008)
+    assert rests(commits, now) == pytest.approx(pace._FIRST_REST, abs=0.02)
+    assert commits.is_short
 
 
 def test_the_view_is_that_of_the_last_commit(tmp_path, monkeypatch):

@@ -98,7 +98,10 @@ class RefusedError(DoorError):
 
 
 class UnavailableError(DoorError):
-    """The party cannot answer now; ask again later."""
+    """The party cannot answer now; ask again later, with the same key.
+
+    The request has been carried out if the detail says that a step after its commit failed.
+    """
 
     PROBLEMS = ("not-ready", "unavailable", "store-full", "internal")
 

@@ -90,13 +90,14 @@ class Batch:
 
     @property
     def exchanges(self) -> bool:
-        """Whether anything happened beside decisions and rewards."""
+        """True if anything happened beside decisions and rewards."""
         return self._exchanges or self._restored or bool(self.outgoing or self.outcomes)
 
     def begin(self, resources: StoredResources) -> list[Sent]:
         """Make the party, or restore it; returns the messages that are still to be sent.
 
-        Raises StaleStoreError if the store is older than what has left.
+        Raises StaleStoreError if the store is older than what has left; SnapshotError or StoreError
+        if its state or journal cannot be read. The transaction must fail then.
         """
         self._open_account()
         require_newest(self.store, self.connection, self.seat)
@@ -119,7 +120,7 @@ class Batch:
         """Make the party from its newest state and the events since; a new one without a state."""
         saved = self.store.saved(self.connection)
         party = self.seat.make(resources)
-        self.hosted = hosted = HostedParty(party, self.seat.application)
+        hosted = HostedParty(party, self.seat.application)
         hosted.is_charged = self.seat.budget is not None
         hosted.ends_rounds_itself = self.seat.ends_rounds_itself
         if saved.body is not None:
@@ -129,6 +130,7 @@ class Batch:
         resources.end_replay()
         hosted.marks = marks_known(self.connection)[-1]
         self.event = hosted.events = saved.journal[-1].event if saved.journal else saved.event
+        self.hosted = hosted  # not before: a party that is read by halves must not be saved
         if saved.body is None and not saved.journal:
             self.carry_out(Kind.START, None)
         self._saves = self._restored = True

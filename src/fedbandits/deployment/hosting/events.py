@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fedbandits._schema import prepared
-from fedbandits.errors import DeploymentError, StoreError
+from fedbandits.errors import DeploymentError, FedbanditsError, LedgerError, StoreError
 from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, Event, Observe
 from fedbandits.federation.party import Party
 from fedbandits.federation.state import Handled
@@ -95,11 +95,18 @@ class HostedParty:
     def replay(self, kind: int, body: bytes) -> None:
         """Carry an event of the journal out again.
 
-        Raises StoreError if it is no such event, or is refused now: it was kept by another version.
+        Raises StoreError if the entry is no event of this party, or the party refuses the event
+        now: another version wrote the journal. Raises LedgerError if the ledger cannot be read.
         """
         try:
             self.apply(Kind(kind), self._decoders[Kind(kind)].decode(body))
             self.since += 1
+        except (LedgerError, StoreError):
+            raise
+        except FedbanditsError as error:
+            raise StoreError(
+                f"{self.party.name}: the journal holds an event that is refused now: {error}"
+            ) from error
         except (msgspec.DecodeError, KeyError, ValueError) as error:
             raise StoreError(
                 f"{self.party.name}: the journal holds {type(error).__name__}"

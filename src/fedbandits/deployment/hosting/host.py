@@ -1,44 +1,34 @@
-"""One party, durable: every event is one transaction, and only what is committed leaves.
+"""One party, durable: only what is committed leaves, and events that wait share a transaction.
 
-Events that wait together are committed together, one transaction after the other. Decisions and
-rewards are worked out on the event loop, where they were asked for, and a thread waits for the
-disk: two threads that work at once would wait for each other. Longer work is done by that thread
-alone. Where messages answer one another all the time, commits that wait for no disk are made on the
-loop, too. If a commit fails, the party is made anew, and the jobs of that commit have failed.
+Transactions follow one another. Decisions and rewards are worked out on the event loop, where the
+requests for them arrive, and a thread waits for the disk: two threads that work at once would wait
+for each other. The thread does longer work alone. The event loop also commits: where commits are
+short, and where messages answer one another all the time and the commit waits for no disk. If a
+transaction fails, its jobs fail, and the party is restored from the store.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import math
-import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
-
-from sqlalchemy.engine import Connection
+from typing import Any
 
 from fedbandits.deployment.delivery.exchange import Standing
 from fedbandits.deployment.hosting.batch import Batch, saves
 from fedbandits.deployment.hosting.events import HostedParty, Kind
+from fedbandits.deployment.hosting.jobs import Begun, Done, Job, Outcome, begin, begin_at_once
+from fedbandits.deployment.hosting.pace import CommitPace
 from fedbandits.deployment.hosting.reports import View
 from fedbandits.deployment.hosting.resources import StoredResources
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.deployment.storage.store import Store
-from fedbandits.errors import (
-    ClockError,
-    DeploymentError,
-    FedbanditsError,
-    LedgerBusyError,
-    LedgerError,
-    NotReadyError,
-    StoreError,
-)
+from fedbandits.errors import DeploymentError, FedbanditsError, NotReadyError, StoreError
 
 _LOG = logging.getLogger("fedbandits.deployment")
 #: So many jobs at most share a transaction: nobody waits for more than these.
@@ -49,113 +39,15 @@ _LONGEST_WORK = 0.005
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 #: Under which name the number of commits that failed is kept.
 _FAILURES = "failures"
-#: Seconds of a commit up to which the event loop makes commits itself: a hand-over takes as long.
-_SHORT = 0.0005
 #: Commits that are timed before a party begins.
 _TIMED = 5
-#: Seconds without commits on the loop after they were long, at first and at most.
-_FIRST_REST, _LONGEST_REST = 1.0, 60.0
-
-
-#: Outcome of a job: an answer, or an error.
-Outcome = tuple[Any, BaseException | None]
-
-
-class Job(NamedTuple):
-    """Work for a transaction, and the future of its outcome.
-
-    A ``quick`` job takes no longer than a request to the door.
-    """
-
-    work: Callable[[Batch], Any]
-    future: asyncio.Future[Any]
-    quick: bool = False
-
-    def done(self, batch: Batch) -> Outcome:
-        """Do the work. An event that the party refuses has changed nothing; other jobs go on."""
-        try:
-            return self.work(batch), None
-        except FedbanditsError as refused:
-            if isinstance(refused, LedgerError | StoreError) and type(refused) is not ClockError:
-                raise  # the transaction itself has failed
-            return None, refused
-
-    def settle(self, outcome: Outcome) -> None:
-        """Resolve the job's future with its outcome."""
-        answer, error = outcome
-        if self.future.done():  # its request was cancelled
-            return
-        if error is None:
-            self.future.set_result(answer)
-        else:
-            self.future.set_exception(error)
-
-
-#: A transaction of a store, committed when it is left.
-Transaction = contextlib.AbstractContextManager[Connection]
-
-
-class Begun(NamedTuple):
-    """A transaction that has begun, and its connection."""
-
-    transaction: Transaction
-    connection: Connection
-
-
-def begin(store: Store, waits: bool = True) -> Begun:
-    """Begin a transaction; see :meth:`.store.Store.begin`."""
-    transaction = store.begin(waits)
-    return Begun(transaction, transaction.__enter__())
-
-
-def begin_at_once(store: Store) -> Begun | None:
-    """Begin a transaction; None if that would have to wait."""
-    try:
-        return begin(store, waits=False)
-    except LedgerBusyError:
-        return None
-
-
-class Done(NamedTuple):
-    """Jobs that were done in a transaction, whose end is its commit.
-
-    ``again`` are messages of earlier commits.
-    """
-
-    batch: Batch
-    outcomes: list[Outcome]
-    transaction: Transaction
-    again: Sequence[Sent] = ()
-
-
-class CommitPace:
-    """Tells whether commits are short enough for the event loop, by the time that they take.
-
-    ``seconds`` are the times of some commits while nothing else is done. Commits on the loop are
-    timed, too. After long ones the thread has the commits for a while.
-    """
-
-    def __init__(
-        self, seconds: Sequence[float], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._mean, self._clock = statistics.median(seconds), clock
-        self._again, self._rest = -math.inf, _FIRST_REST
-
-    @property
-    def is_short(self) -> bool:
-        """Whether the next commit may be made on the event loop."""
-        return self._mean <= _SHORT and self._clock() >= self._again
-
-    def took(self, seconds: float) -> None:
-        """Note the time of a commit on the loop."""
-        self._mean += (seconds - self._mean) / 16
-        if self._mean > 2 * _SHORT:
-            self._again, self._mean = self._clock() + self._rest, _SHORT / 2
-            self._rest = min(2.0 * self._rest, _LONGEST_REST)
 
 
 class Host:
-    """Runs one party on one store. Made, opened, begun, asked, and stopped, which closes the store.
+    """Runs one party on one store.
+
+    Call :meth:`open`, :meth:`begin`, then :meth:`do` or :meth:`call` for each job, and at the end
+    :meth:`stop`, which closes the store.
 
     ``on_sent`` is given messages that were committed, on the event loop. ``on_received`` is given a
     peer and the number of its message that comes next, once that is committed.
@@ -180,9 +72,10 @@ class Host:
         #: Whether a transaction is under way, or will be in a moment.
         self._busy = self._stops = False
         self._hosted: HostedParty | None = None
-        #: Why the newest commit failed, until the party was made anew; what tries that again.
+        #: Why the newest transaction failed, until a transaction succeeds.
         self._broken: BaseException | None = None
-        self._again: asyncio.TimerHandle | None = None
+        #: Timer of the next try to restore the party after a failure.
+        self._retry: asyncio.TimerHandle | None = None
         self._pause, self._pace = _FIRST_PAUSE, CommitPace([math.inf])
         #: Bytes in the journal since the newest saved state, and bytes of that.
         self._bytes_since = (0, 0)
@@ -196,9 +89,9 @@ class Host:
         self.on_change: Callable[[], None] = lambda: None
         #: For every peer where the exchange with it stands.
         self.counts: dict[str, Standing] = {}
-        #: For every peer how many messages it had acknowledged at the start, and their mark.
+        #: By peer, as of the start: the number of acknowledged messages, and the mark of these.
         self.marks: dict[str, tuple[int, bytes]] = {}
-        #: For every peer the messages that it has taken, until that is committed.
+        #: By peer: number and mark of acknowledged messages that no commit has deleted yet.
         self._acknowledged: dict[str, tuple[int, bytes]] = {}
         #: Why the store cannot be written just now; empty while it can.
         self.problem = ""
@@ -213,7 +106,9 @@ class Host:
     async def begin(self) -> list[Sent]:
         """Make the party, or go on from the store; returns what is still to be sent.
 
-        Raises FedbanditsError if the party cannot be made, or its state cannot be read.
+        Raises FedbanditsError if the party cannot be made, or its state cannot be read. There is no
+        party then, and nothing is saved at the end. The store has not changed, unless the error
+        says that a step after the commit failed.
         """
 
         def begin(batch: Batch) -> list[Sent]:
@@ -223,7 +118,8 @@ class Host:
             self.marks = batch.store.marks(batch.connection)
             return batch.begin(self.resources)
 
-        sent: list[Sent] = await self.call(begin)
+        # Alone in its transaction: no other job fails with it.
+        sent: list[Sent] = await self._added(self._urgent, begin, whole=True)
         return sent
 
     async def stop(self) -> None:
@@ -244,8 +140,8 @@ class Host:
         last = self.call(lambda _: None)
         self._stops = True  # what would come behind the end would never be answered
         await asyncio.gather(last, return_exceptions=True)
-        if self._again is not None:
-            self._again.cancel()
+        if self._retry is not None:
+            self._retry.cancel()
 
     def do(self, kind: Kind, content: Any) -> asyncio.Future[Any]:
         """Give the party an event. The future is done when it is committed, or was refused."""
@@ -268,16 +164,20 @@ class Host:
         return self._added(self._urgent, work)
 
     def _added(
-        self, jobs: deque[Job], work: Callable[[Batch], Any], quick: bool = False
+        self,
+        jobs: deque[Job],
+        work: Callable[[Batch], Any],
+        quick: bool = False,
+        whole: bool = False,
     ) -> asyncio.Future[Any]:
         if self._loop is None:
             raise DeploymentError(f"{self.seat.member}: not started")
         if self._stops:
             raise NotReadyError(f"{self.seat.member}: stops")
         future: asyncio.Future[Any] = self._loop.create_future()
-        jobs.append(Job(work, future, quick))
+        jobs.append(Job(work, future, quick, whole))
         self.waiting += 1
-        self._go_on_soon()
+        self._schedule()
         return future
 
     def acknowledged(self, peer: str, number: int, mark: bytes) -> None:
@@ -286,16 +186,16 @@ class Host:
 
     # --- one transaction after the other ---
 
-    def _go_on_soon(self) -> None:
+    def _schedule(self) -> None:
         """Begin a transaction in a moment: what has come at once is committed at once."""
         if not self._busy and self._loop is not None:
             self._busy = True
-            self._loop.call_soon(self._go_on)
+            self._loop.call_soon(self._next_transaction)
 
-    def _go_on(self) -> None:
+    def _next_transaction(self) -> None:
         """Begin the next transaction, if anything waits."""
         if self._broken is not None and self._hosted is not None:
-            self._on_thread(self._anew, [])
+            self._on_thread(self._restore, [])
             return
         jobs = self._take()
         self._busy = bool(jobs)
@@ -305,7 +205,7 @@ class Host:
             begun = begin_at_once(self.store) if self._is_quick(jobs) else None
             done = begun and self._carry_out(begun, jobs, _LONGEST_WORK)
             if done and self._waits_for_no_disk(done.batch):
-                asyncio.get_running_loop().call_soon(self._tell, jobs, self._timed(done))
+                asyncio.get_running_loop().call_soon(self._finished, jobs, self._timed(done))
                 return
         except Exception as failed:
             self._fail(jobs, failed)
@@ -345,7 +245,7 @@ class Host:
         def tell(future: asyncio.Future[Done]) -> None:
             failed = future.exception()
             if failed is None:
-                self._tell(jobs, future.result())
+                self._finished(jobs, future.result())
             else:
                 self._fail(jobs or self._take(), failed)
 
@@ -383,17 +283,29 @@ class Host:
         return Done(batch, outcomes, begun.transaction)
 
     def _commit(self, done: Done) -> Done:
-        """Wait until what was done is on the disk, and keys that it has erased are not."""
+        """Commit, and wait until the commit is on the disk, and keys that it has erased are not.
+
+        Raises StoreError, with a text that says so, if the jobs are committed and a later step
+        fails. Nothing of them has left then; the party is restored, and the outbox is sent.
+        """
         done.transaction.__exit__(None, None, None)
-        if done.batch.erases:
-            self.store.take_log_in()
-        if done.batch.must_be_on_disk:
-            self.store.sync()
-        done.batch.let_leave()
+        try:
+            if done.batch.erases:
+                self.store.take_log_in()
+            if done.batch.must_be_on_disk:
+                self.store.sync()
+            done.batch.let_leave()
+        except Exception as failed:
+            cause = str(failed) if isinstance(failed, FedbanditsError) else type(failed).__name__
+            raise StoreError(
+                f"{self.seat.member}: all that the party did not refuse is committed, but a step "
+                "after the commit failed: ask again with the same key; a reward counts already "
+                f"({cause})"
+            ) from failed
         return done
 
-    def _anew(self) -> Done:
-        """Make the party anew from what was committed, and send that: it may not have been."""
+    def _restore(self) -> Done:
+        """Restore the party from the store, and send the outbox: it may not have been sent."""
         again: list[Sent] = []
 
         def restore(batch: Batch) -> list[Outcome]:
@@ -411,43 +323,53 @@ class Host:
             raise DeploymentError(f"{self.seat.member}: noise and secrets belong to an event")
         return self._batch.connection
 
-    def _tell(self, jobs: list[Job], done: Done) -> None:
+    def _finished(self, jobs: list[Job], done: Done) -> None:
         """Send committed messages, resolve the jobs' futures, and begin the next transaction.
 
         The next transaction comes last: if it fails, its error follows the outcomes of this one.
         """
         try:
-            self._told(jobs, done)
+            self._publish(jobs, done)
         finally:
-            self._go_on()
+            self._next_transaction()
 
-    def _told(self, jobs: list[Job], done: Done) -> None:
-        batch = done.batch
+    def _publish(self, jobs: list[Job], done: Done) -> None:
+        """Show what was committed, send its messages, and resolve the futures, come what may."""
+        try:
+            self._show(done.batch, bool(jobs))
+            self._send(done)
+        finally:
+            self._settle(jobs, done.outcomes)
+
+    def _show(self, batch: Batch, has_jobs: bool) -> None:
+        """Take over the party and what can be seen of it from a committed batch."""
         self._broken, self._hosted, self.problem = None, batch.hosted, ""
-        if jobs:
+        if has_jobs:
             self._bytes_since, self._pause = batch.bytes_since, _FIRST_PAUSE
-        self.view = self.view.after(batch)
         for peer, up_to in batch.acknowledged.items():
             if self._acknowledged[peer] == up_to:  # none has come since
                 del self._acknowledged[peer]
         self.counts.update(batch.counts)
+        self.view = self.view.after(batch)
+
+    def _send(self, done: Done) -> None:
+        batch = done.batch
         for peer, number in batch.received.items():  # first: what is sent acknowledges it
             self._on_received(peer, number)
         if outgoing := [*done.again, *batch.outgoing]:
             self._on_sent(outgoing)
-        self._settle(jobs, done.outcomes)
 
     def _fail(self, jobs: list[Job], failed: BaseException) -> None:
         """Fail the jobs of a transaction without a commit; the party is ahead of its store."""
         error = failed if isinstance(failed, FedbanditsError) else self._unexpected(failed)
         _LOG.error("%s: %s", self.seat.member, error)
         self._broken, self.problem, self._busy = failed, str(error), False
-        if self._again is not None:
-            self._again.cancel()
+        if self._retry is not None:
+            self._retry.cancel()
         if self._urgent or self._jobs:
-            self._go_on_soon()
+            self._schedule()
         elif self._loop is not None:  # nobody asks for anything
-            self._again = self._loop.call_later(self._pause, self._go_on_soon)
+            self._retry = self._loop.call_later(self._pause, self._schedule)
             self._pause = min(2.0 * self._pause, _LONGEST_PAUSE)
         self._settle(jobs, [(None, error)] * len(jobs))
 

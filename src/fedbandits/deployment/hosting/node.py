@@ -104,7 +104,8 @@ class Node:
     def decide(self, asked: Asked, key: str = "") -> Awaitable[Decided]:
         """Choose an action, durably; with a ``key`` once, see :meth:`.batch.Batch.decide`.
 
-        Raises NotReadyError if the party waits for secrets of others, or must stop. After any error
+        Raises NotReadyError if the party waits for secrets of others, or must stop. After a
+        StoreError the decision may be made: ask again with the same key. After any other error
         nothing has changed.
         """
         self._require_begun()
