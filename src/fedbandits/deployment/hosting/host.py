@@ -386,7 +386,7 @@ class Host:
         """Wait until what was done is on the disk, and keys that it has erased are not."""
         done.transaction.__exit__(None, None, None)
         if done.batch.erases:
-            self.store.take_log_in()
+            self.store.checkpoint()
         if done.batch.must_be_on_disk:
             self.store.sync()
         done.batch.let_leave()
