@@ -125,8 +125,9 @@ class Writer:
                 self._wait(self._patience)
             current.close()
         except (sqlite3.Error, DBAPIError) as error:
-            current.invalidate(error)
-            current.close()
+            if not current.closed:  # SQLAlchemy may have closed it
+                current.invalidate(error)
+                current.close()
 
     def _connect(self, mode: Mode) -> Connection:
         if mode == AT_ONCE:
