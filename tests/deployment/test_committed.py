@@ -181,7 +181,7 @@ def test_the_event_loop_waits_for_no_lock_and_saves_no_state(tmp_path, monkeypat
         assert seen[1:] == [(False, True)]
         assert node.host._hosted.since == 0
         monkeypatch.setattr("fedbandits.privacy.ledger.files.LARGE", 0)
-        await node.decide(asked)  # the log is taken in, which the loop finds out as it begins
+        await node.decide(asked)  # a checkpoint is due, which the loop finds out as it begins
         assert seen[2:] == [(True, False), (False, True)]
         monkeypatch.undo()
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from fedbandits.errors import LedgerError, LedgerFileError, NoiseReuseError
+from fedbandits.errors import LedgerBusyError, LedgerError, LedgerFileError, NoiseReuseError
 from fedbandits.privacy.ledger import Ledger, files
 from tests.privacy.ledgers import (
     CLAIM,
@@ -150,7 +150,7 @@ def test_a_log_that_is_empty_is_missed(tmp_path, left):
 
 @forks
 def test_a_log_that_somebody_brought_home_is_not_missed(tmp_path):
-    """Any SQLite that opens a ledger after a crash takes its log in, and deletes it."""
+    """Any SQLite that opens a ledger after a crash copies its log into the file, and deletes it."""
     path = tmp_path / "ledger.db"
     left_by_a_crash(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -326,3 +326,181 @@ def test_two_parties_that_mark_the_log_at_once_do_not_undo_each_other(tmp_path):
         ledger.verify(connection)
         assert ledger.statement(connection, "A").charges == 90
         ledger.open_account(connection, "B", CLAIM, EPSILON, DELTA)
+
+
+def at_the_last_step_of_a_mark(ledger, action):
+    """Let an action happen when the main file and the log both say that the log is needed."""
+    files.LARGE = 0  # mark at every transaction
+    begun = []
+
+    def trace(statement):
+        begun.extend([statement] * (statement == "BEGIN IMMEDIATE"))
+        if len(begun) == 3:
+            begun.append("happened")
+            action()
+
+    for driver in idle(ledger):
+        driver.set_trace_callback(trace)
+
+
+def idle(ledger):
+    """The driver's connections that lie in the engine's pool."""
+    ledger._database.close()
+    with contextlib.ExitStack() as stack:
+        lent = [
+            stack.enter_context(ledger.engine.connect())
+            for _ in range(ledger.engine.pool.checkedin())
+        ]
+        return [connection.connection.dbapi_connection for connection in lent]
+
+
+@forks
+def test_a_kill_in_the_middle_of_a_mark_raises_no_false_alarm(tmp_path):
+    path = tmp_path / "ledger.db"
+
+    def play():
+        with ledger_at(path, "A") as ledger:
+            draw(ledger)
+            at_the_last_step_of_a_mark(ledger, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            draw(ledger, 2)
+
+    os.waitpid(in_child(play), 0)
+    assert log_of(path).stat().st_size > 0
+    with Ledger.open(path, "hospitals", clock=Clock(5000.0)):
+        pass  # nothing is written, and the log is gone
+    assert not log_of(path).exists()
+    with pytest.raises(NoiseReuseError):
+        drawn(path)
+
+
+@forks
+def test_after_a_kill_in_the_middle_of_a_mark_a_callers_engine_raises_no_false_alarm(tmp_path):
+    path = tmp_path / "ledger.db"
+
+    def play():
+        with ledger_at(path, "A") as ledger:
+            draw(ledger)
+            at_the_last_step_of_a_mark(ledger, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            draw(ledger, 2)
+
+    os.waitpid(in_child(play), 0)
+    engine = sa.create_engine(f"sqlite:///{path}", hide_parameters=True)
+    Ledger.open(engine, "hospitals", clock=Clock(5000.0))
+    engine.dispose()  # and the ledger is never closed
+    with pytest.raises(NoiseReuseError):
+        drawn(path)
+
+
+@pytest.mark.parametrize("one_writer", [False, True])
+def test_a_time_out_in_the_middle_of_a_mark_raises_no_false_alarm(
+    tmp_path, monkeypatch, one_writer
+):
+    monkeypatch.setattr(files, "LARGE", files.LARGE)
+    path = tmp_path / "ledger.db"
+    other = sqlite3.connect(tmp_path / "ledger.db", check_same_thread=False)
+    settings = {"busy_timeout": 0.05, "one_writer": one_writer}
+    with ledger_at(path, "A", **settings) as ledger:
+        draw(ledger)
+        at_the_last_step_of_a_mark(ledger, lambda: other.execute("BEGIN IMMEDIATE"))
+        with pytest.raises(LedgerBusyError):
+            draw(ledger, 2)
+        other.close()
+    assert not log_of(path).exists()
+    with pytest.raises(NoiseReuseError):
+        drawn(path)
+
+
+@pytest.mark.parametrize("breaks", ["a PRAGMA", "a transaction", "a statement"])
+def test_a_writer_keeps_no_connection_that_is_broken(tmp_path, breaks):
+    with ledger_at(tmp_path / "ledger.db", "A", one_writer=True) as ledger:
+        draw(ledger)
+
+        def fail(waits):
+            with ledger.begin(waits) as connection:
+                connection.exec_driver_sql("SELECT 1")
+                connection.connection.dbapi_connection.close()
+                if breaks == "a statement":
+                    connection.exec_driver_sql("SELECT 2")  # SQLAlchemy notices
+                raise ZeroDivisionError
+
+        with pytest.raises((ZeroDivisionError, sa.exc.ProgrammingError)):
+            fail(waits=breaks != "a PRAGMA")
+        assert ledger.engine.pool.checkedout() == 0
+        draw(ledger, 2)
+
+
+def test_a_connection_that_fails_as_a_writer_begins_is_given_back(tmp_path):
+    path = tmp_path / "ledger.db"
+    with ledger_at(path, "A", one_writer=True) as ledger:
+        for driver in idle(ledger):
+            driver.close()  # and it lies in the pool
+        with pytest.raises(LedgerError, match="closed database"):
+            draw(ledger)
+        assert ledger.engine.pool.checkedout() == 0
+
+
+def test_two_prepared_transactions_each_begin_in_their_own_mode(tmp_path, monkeypatch):
+    with ledger_at(tmp_path / "ledger.db", "A", one_writer=True) as ledger:
+        draw(ledger)
+        monkeypatch.setattr(files, "LARGE", 0)
+        at_once, waits = ledger.begin(waits=False), ledger.begin()
+        with pytest.raises(LedgerBusyError):
+            at_once.__enter__()
+        with waits:
+            pass
+
+
+def test_a_transaction_whose_ledger_was_closed_does_not_pass_for_committed(tmp_path):
+    path = tmp_path / "ledger.db"
+
+    def draw_and_close(ledger):
+        with ledger.begin() as connection:
+            ledger.draw(connection, "A", "sum", 1, EVENT, lambda: np.ones(3))
+            ledger.close()
+
+    with (
+        ledger_at(path, "A", one_writer=True) as ledger,
+        pytest.raises(LedgerError, match="rolled back"),
+    ):
+        draw_and_close(ledger)
+    drawn(path)  # nothing was drawn before
+
+
+def test_a_writer_refuses_a_second_transaction_and_keeps_the_first(tmp_path):
+    path = tmp_path / "ledger.db"
+    with ledger_at(path, "A", one_writer=True) as ledger, ledger.begin() as connection:
+        ledger.draw(connection, "A", "sum", 1, EVENT, lambda: np.ones(3))
+        with pytest.raises(LedgerError, match="has begun"):
+            ledger.begin().__enter__()
+    with pytest.raises(NoiseReuseError):
+        drawn(path)
+
+
+@pytest.mark.parametrize(
+    ("address", "path"),
+    [
+        ("sqlite:///a/b.db", "a/b.db"),
+        ("sqlite:////a/b.db", "/a/b.db"),
+        ("sqlite:///file:a/b.db?uri=true", "a/b.db"),
+        ("sqlite:///file:/a/b.db?uri=true", "/a/b.db"),
+        ("sqlite:///file:///a/b%20c.db?uri=true", "/a/b c.db"),
+        ("sqlite:///file://localhost/a/b.db?uri=true", "/a/b.db"),
+        (sa.URL.create("sqlite", database="a%20b.db", query={"uri": "true"}), "a%20b.db"),
+        ("sqlite:///file:a.db?mode=memory&uri=true", None),
+        ("sqlite://", None),
+        ("postgresql://host/a", None),
+    ],
+)
+def test_the_path_in_an_address_is_the_file_that_is_opened(address, path):
+    assert files.path_of(sa.make_url(address)) == path
+
+
+def test_a_file_that_is_named_with_its_host_is_checked(tmp_path):
+    path = tmp_path / "ledger.db"
+    with ledger_at(path, "A"):
+        pass
+    os.link(path, tmp_path / "other.db")
+    with pytest.raises(LedgerFileError, match="2 names"):
+        Ledger.open(f"sqlite:///file://localhost{path}?uri=true", "hospitals")
+    with pytest.raises(LedgerError, match="address"):
+        Ledger.open("sqlite:///file://[x/a.db?uri=true", "hospitals")

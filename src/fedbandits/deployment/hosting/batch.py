@@ -79,7 +79,7 @@ class Batch:
         self.last_refusal = ""
         #: Whether what was committed must be on the disk before anything is sent.
         self.must_be_on_disk = False
-        #: Whether keys are erased: a store's log has them until it is taken in.
+        #: Whether keys are erased: a store's log has them until a checkpoint.
         self.erases = False
         #: Number of the newest event.
         self.event = 0 if hosted is None else hosted.events

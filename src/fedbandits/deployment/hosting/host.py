@@ -291,7 +291,7 @@ class Host:
         done.transaction.__exit__(None, None, None)
         try:
             if done.batch.erases:
-                self.store.take_log_in()
+                self.store.checkpoint()
             if done.batch.must_be_on_disk:
                 self.store.sync()
             done.batch.let_leave()

@@ -218,13 +218,13 @@ class Store(contextlib.AbstractContextManager["Store"]):
             times.append(time.monotonic() - began)
         return times
 
-    def take_log_in(self) -> None:
-        """Write a file's log over the file, and begin it anew: both may have what was deleted.
+    def checkpoint(self) -> None:
+        """Copy a file's log into the file, and fill the log anew: both may hold deleted values.
 
         A reader that holds on to an older state prevents it; then the next transaction does it.
         """
         if self.is_file:
-            self.ledger.begin_log_anew()
+            self.ledger.request_checkpoint()
             with self.begin():
                 pass
 

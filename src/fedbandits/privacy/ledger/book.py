@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection, Engine
 from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.ledger import accounts, checks, files
+from fedbandits.privacy.ledger import accounts, checks, opening
 from fedbandits.privacy.ledger.accounts import LedgerClock, Spent, Till
 from fedbandits.privacy.ledger.database import (
     Synchronous,
@@ -27,7 +27,8 @@ from fedbandits.privacy.ledger.database import (
     engine_that_reads,
     named_errors,
 )
-from fedbandits.privacy.ledger.files import LedgerFile, Store, check
+from fedbandits.privacy.ledger.files import LedgerFile, check, equip
+from fedbandits.privacy.ledger.opening import LedgerDatabase
 from fedbandits.privacy.ledger.statement import Statement, state
 from fedbandits.privacy.ledger.tables import ACCOUNTS, DrawTable, encode_draw, require_names
 
@@ -57,7 +58,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         self._draws = DrawTable(engine.dialect)
         self._owned = owned  # closed with the ledger
         self._file = LedgerFile.of(engine.url)
-        self._store = Store(engine, self._file, one_writer)
+        self._database = LedgerDatabase(engine, self._file, one_writer)
 
     @classmethod
     def open(
@@ -122,7 +123,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         require_names(federation=federation)
         given = isinstance(where, Engine)
         if must_exist:
-            files.require_file(where)
+            opening.require_file(where)
         engine = where if isinstance(where, Engine) else engine_at(where, synchronous, busy_timeout)
         ledger = cls(
             engine, federation, clock, clock_tolerance, not given, one_writer and not given
@@ -130,8 +131,8 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(ledger.close)
             if not given:
-                files.equip(engine, ledger._file)
-            files.prepare(ledger._store, federation, must_exist, moved)
+                equip(engine, ledger._file)
+            opening.prepare(ledger._database, federation, must_exist, moved)
             on_failure.pop_all()
         return ledger
 
@@ -141,17 +142,17 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
 
         The file may belong to any federation and may be a copy. It must exist.
         """
-        federation = files.federation_at(path)
+        federation = opening.federation_at(path)
         ledger = cls(engine_that_reads(path), federation, time.time, 1.0, owned=True)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(ledger.close)
-            files.look_over(ledger._store, federation)
+            opening.look_over(ledger._database, federation)
             on_failure.pop_all()
         return ledger
 
     def close(self) -> None:
         """Close all connections, unless the engine was given by the caller."""
-        self._store.close()
+        self._database.close()
         if self._owned:
             self.engine.dispose()
 
@@ -166,19 +167,19 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
 
         The transaction is committed at the end of the block. If an error leaves the block, the
         transaction is rolled back. With ``waits`` False a LedgerBusyError is raised if the
-        transaction cannot begin at once: while another program writes, and before the log is taken
-        in.
+        transaction cannot begin at once: while another program writes, and before a checkpoint of
+        the log.
         """
-        return self._store.begin(waits)
+        return self._database.begin(waits)
 
-    def begin_log_anew(self) -> None:
-        """Let the next transaction take the log of a file in, with any deleted values."""
+    def request_checkpoint(self) -> None:
+        """Let the next transaction copy the log into the file, and overwrite deleted values."""
         if self._file is not None:
-            self._file.log_is_old = True
+            self._file.checkpoint_is_due = True
 
     def read(self) -> contextlib.AbstractContextManager[Connection]:
         """Return a connection that reads one state of the ledger and does not block writers."""
-        return self._store.read()
+        return self._database.read()
 
     def open_account(
         self, connection: Connection, party: str, claim: PrivacyClaim, epsilon: float, delta: float

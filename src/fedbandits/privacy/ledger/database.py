@@ -119,7 +119,8 @@ def named_errors() -> Iterator[None]:
     except DBAPIError as error:
         error.hide_parameters = True  # the parameters may be noise
         raise named(error.orig or error) from error
-    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema in its message
+    # The driver's own, from a listener or a writer. SQLite quotes a damaged schema in its message.
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise named(error) from error
 
 
