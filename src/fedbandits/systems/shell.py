@@ -22,7 +22,7 @@ from fedbandits.environments.open_world import Visit
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, LetGo, Observe
-from fedbandits.federation.exchange.outlet import Outlet, SecureOutlet, SumOfAll
+from fedbandits.federation.exchange.outlet import Outlet, SumOfAll
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
@@ -211,8 +211,6 @@ class Shell(ActingParty[AnyShellState]):
         if is_noisy:
             require_secure(self.name, seat.terms, noise)
         self._noise, self._outlet = noise, outlet or Outlet()
-        #: The outlet if its sums are secret: hosts then ask about the fate of messages.
-        self._secure = outlet if isinstance(outlet, SecureOutlet) else None
         self._releasing, self._persons = releasing, persons or Persons()
         #: Whether the noise of the next release has been drawn; a state that was saved has none.
         self._has_noise = False
@@ -248,12 +246,18 @@ class Shell(ActingParty[AnyShellState]):
         named = type(situation) is Visit
         if not self._persons.most:
             return (situation.situation if named else situation), None
-        if not (named and situation.person):
+        person = situation.person if named else None
+        if person is None or (isinstance(person, str) and not person):
             raise LocalProtocolError(
                 f"{self.name}: the terms protect persons, so each decision needs the person for "
                 "whom it is made; give person, a name that is the same in all visits"
             )
-        return situation.situation, self._persons.digest(situation.person)
+        try:
+            return situation.situation, self._persons.digest(person)
+        except (AttributeError, TypeError, UnicodeEncodeError):  # the error must not show the name
+            raise LocalProtocolError(
+                f"{self.name}: person must be a text, a name that is the same in all visits"
+            ) from None
 
     def _decided(
         self, arm: int, context: Floats, person: bytes | None = None, after: Any = None
@@ -297,7 +301,11 @@ class Shell(ActingParty[AnyShellState]):
     def _opened(self, decision: Decision) -> OpenDecision:
         """Return the memory of an open decision; refuse another arm than the chosen one."""
         opened: OpenDecision = self._memory(decision.number)
-        if decision.action != opened.arm:
+        try:
+            agrees = bool(decision.action == opened.arm)
+        except (TypeError, ValueError):  # an array, say
+            agrees = False
+        if not agrees:
             raise LocalProtocolError(
                 f"{self.name}: {self.CHOICE} {opened.arm} was chosen, not {decision.action}"
             )
@@ -318,9 +326,7 @@ class Shell(ActingParty[AnyShellState]):
 
     @property
     def next_end(self) -> int | None:
-        if self._secure is not None and self._secure.has_ended(self._state):
-            return None
-        return self._next_planned
+        return None if self._outlet.has_ended(self._state) else self._next_planned
 
     @property
     def _next_planned(self) -> int | None:
@@ -374,8 +380,11 @@ class Shell(ActingParty[AnyShellState]):
         return super().awaited if due is None else due
 
     def _end_waiting(self, event: Deadline) -> Step:
-        """Go on without an answer; the deadline may be of an answer that has come."""
-        if event.number != self.awaited:
+        """Go on without an answer; the deadline may be of an answer that has come.
+
+        A deadline of held messages, 0, ends no wait for an answer, even if messages are still held.
+        """
+        if event.number != self._answer_due:
             return Step(self._state)
         return self._go_on_without()
 
@@ -387,26 +396,32 @@ class Shell(ActingParty[AnyShellState]):
 
     @property
     def report(self) -> Mapping[str, Any]:
-        return super().report if self._secure is None else self._secure.report(self._state)
+        return self._outlet.report(self._state)
 
     @property
     def waits_for_sum(self) -> bool:
-        return self._secure is not None and self._secure.waits(self._state)
+        return self._outlet.waits(self._state)
 
     @property
     def made_and_missed(self) -> tuple[int, int]:
-        if self._secure is None:
-            return super().made_and_missed
-        return self._secure.made_and_missed(self._state)
+        return self._outlet.made_and_missed(self._state)
 
     @property
     def erased(self) -> int:
-        return 0 if self._secure is None else self._secure.erased(self._state)
+        return self._outlet.erased(self._state)
 
     def heard_of(self, party: str) -> int:
-        return 0 if self._secure is None else self._secure.heard_of(self._state, party)
+        return self._outlet.heard_of(self._state, party)
 
 
 def staying(stages: Sequence[str], *kinds: type[Any]) -> Transitions:
     """Return the transitions of events of these kinds, each of which leaves the stage as it is."""
     return {(stage, kind): (stage,) for stage in stages for kind in kinds}
+
+
+def is_decision_set(values: Any, dimension: int, columns: int) -> bool:
+    """Tell whether values are an array of real numbers, (dimension, 1 … columns)."""
+    shape, dtype = getattr(values, "shape", None), getattr(values, "dtype", None)
+    if getattr(dtype, "kind", "O") not in "biuf" or not isinstance(shape, tuple):
+        return False
+    return len(shape) == 2 and shape[0] == dimension and 1 <= shape[1] <= columns

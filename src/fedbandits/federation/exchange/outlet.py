@@ -118,6 +118,36 @@ class Outlet:
     def resumed(self, state: Any, noise: Any) -> None:
         """Draw the noise that a saved state lacks."""
 
+    def has_ended(self, state: Any) -> bool:
+        """Tell whether the party sends nothing more, for the rest of the run."""
+        del state
+        return False
+
+    def waits(self, state: Any) -> bool:
+        """Tell whether the party does not know yet what became of its last message."""
+        del state
+        return False
+
+    def made_and_missed(self, state: Any) -> tuple[int, int]:
+        """Return the count of releases, and of further sums that are over; see :class:`.Party`."""
+        del state
+        return 0, 0
+
+    def erased(self, state: Any) -> int:
+        """Return a number that rises whenever keys are erased; see :class:`.Party`."""
+        del state
+        return 0
+
+    def heard_of(self, state: Any, party: str) -> int:
+        """Return the newest sum that a party has confirmed; see :class:`.Party`."""
+        del state, party
+        return 0
+
+    def report(self, state: Any) -> Mapping[str, Any]:
+        """Return plain values for the party's own operator."""
+        del state
+        return {}
+
 
 class ClearOutlet(Outlet):
     """An outlet whose releases the controller sees.
@@ -305,28 +335,22 @@ class SecureOutlet(Outlet):
         self.draw_ahead(state, noise)
 
     def has_ended(self, state: Any) -> bool:
-        """Tell whether the agent sends nothing more, for the rest of the run."""
         retired: bool = state.sending.retired
         return retired
 
     def waits(self, state: Any) -> bool:
-        """Tell whether the agent does not know yet what became of its last message."""
         return bool(state.sending.pending) and not state.sending.retired
 
     def made_and_missed(self, state: Any) -> tuple[int, int]:
-        """Return the count of releases, and of further sums that are over; see :class:`.Party`."""
         made: int = state.released.made
         return made, max(0, state.sending.newest - made)
 
     def erased(self, state: Any) -> int:
-        """Return a number that rises whenever keys are erased; see :class:`.Party`."""
         number: int = state.sending.keys.number
         return number
 
     def heard_of(self, state: Any, party: str) -> int:
-        """Return the newest sum that a party has confirmed; see :class:`.Party`."""
         return self._sender.heard_of(state.sending, party)
 
     def report(self, state: Any) -> Mapping[str, Any]:
-        """Return plain values for the agent's own operator."""
         return reports.of_agent(state.sending, state.unused, self._sender.controller)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import index
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import Views, take_up
 from fedbandits.systems.agents.plan import AgentsPlan, Offer
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.shell import Persons, Releasing, Shell, ShellState
+from fedbandits.systems.shell import Persons, Releasing, Shell, ShellState, is_decision_set
 
 AnyAgentState = TypeVar("AnyAgentState", bound=ShellState)
 
@@ -143,7 +144,8 @@ class LinearAgent(Shell[AnyAgentState]):
         scores = np.empty(arms, np.float32)
         longest = constants.context_bound if constants.clip else math.inf
         draw_name = self._key, self._index, self._first + number - 1
-        first = int(integer(self._plan.facts.arms, *draw_name, int(Purpose.TIE), 0)) % arms
+        # Uniform over available arms; with all arms, the draw of the simulated loop.
+        first = int(integer(arms, *draw_name, int(Purpose.TIE), 0))
         if constants.draws:
             drawn = normals(self._plan.draw_size, *draw_name, Purpose.POSTERIOR)
             draw = draw_buffers(drawn[some] if some else drawn, len(features))
@@ -164,8 +166,7 @@ class LinearAgent(Shell[AnyAgentState]):
         if type(situation) is Offer:
             features, some = situation.context, self._offered(situation.arms)
         dimension, columns = self._shape
-        shape: tuple[int, ...] = getattr(features, "shape", ())
-        if len(shape) == 2 and shape[0] == dimension and 1 <= shape[1] <= columns:
+        if is_decision_set(features, dimension, columns):
             if features.dtype == np.float32:
                 copied = np.array(features, order="C")
             else:
@@ -179,15 +180,20 @@ class LinearAgent(Shell[AnyAgentState]):
         )
 
     def _offered(self, arms: Sequence[int]) -> list[int]:
-        """Return numbers of the arms that can be chosen; refuse numbers of no arms."""
-        some, most = list(arms), self._plan.facts.arms
-        known = all(type(arm) is int and 0 <= arm < most for arm in some)
-        if self._plan.constants.models == 1 or not (known and 1 <= len(some) == len({*some})):
+        """Return the available arms as Python's integers; refuse numbers of no arms."""
+        most = self._plan.facts.arms
+        try:
+            available = [-1 if isinstance(arm, bool) else index(arm) for arm in arms]
+        except TypeError:  # no sequence, or no integers
+            available = []
+        known = all(0 <= arm < most for arm in available)
+        is_set = known and 1 <= len(available) == len({*available})
+        if self._plan.constants.models == 1 or not is_set:
             raise LocalProtocolError(
                 f"{self.name}: available arms must be different numbers from 0 to {most - 1}, "
                 "and at least one; where all arms share a model, fewer are shown"
             )
-        return some
+        return available
 
     def _checked_record(self, event: Observe) -> Record:
         """Return the record of an open decision, held to its bounds.
@@ -197,9 +203,10 @@ class LinearAgent(Shell[AnyAgentState]):
         LocalProtocolError
             If the decision is not open, or its arm is another one.
         BoundExceededError
-            If context or reward exceed L or B; the decision stays open.
+            If the context is longer than L, or the reward further than B from the centre; the
+            decision stays open.
         """
-        number, arm = event.decision.number, event.decision.action
+        number = event.decision.number
         opened, constants = self._opened(event.decision), self._plan.constants
         context, most = opened.context, constants.reward_bound
         if constants.clip:  # the context may be cut down
@@ -211,7 +218,7 @@ class LinearAgent(Shell[AnyAgentState]):
             constants.clip,
         )  # fmt: skip
         require_within(fault, place)
-        return Record(context, recorded, 0 if constants.models == 1 else arm)
+        return Record(context, recorded, 0 if constants.models == 1 else opened.arm)
 
     def _counts(self, event: Observe) -> bool:
         """Tell whether the record of an open decision counts for releases."""

@@ -263,15 +263,23 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
     def _observe(self, event: Observe) -> Step:
         """Take the reward of the pull that is due."""
         state = self._state
-        if event.decision != Decision(state.pulls + 1, True):
+        try:
+            is_due = event.decision == Decision(state.pulls + 1, True)
+        except ValueError:  # an array
+            is_due = False
+        if not is_due:
             raise LocalProtocolError(
                 f"{self.name}: pull {state.pulls + 1} is due, not {event.decision}"
             )
-        if event.outcome not in (0, 1):
+        try:
+            reward = int(event.outcome) if event.outcome in (0, 1) else -1
+        except (TypeError, ValueError):  # a complex number, or an array
+            reward = -1
+        if reward < 0:
             raise BoundExceededError(f"{self.name}: a reward must be 0 or 1")
         after = self._after(
             stage="resting", step=state.step + 1, iteration=1, pulls=state.pulls + 1,
-            rewards=state.rewards + int(event.outcome),
+            rewards=state.rewards + reward,
         )  # fmt: skip
         return Step(after)
 
