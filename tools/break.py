@@ -726,14 +726,14 @@ BREAKS = (
     Break(
         "a hybrid that takes its own noise out", "federation/exchange/outlet.py",
         "released.made: keep(np.zeros(0))}",
-        "released.made: keep(np.zeros(0))._replace(statistic=(step * whole).reshape("
+        "released.made: keep(np.zeros(0))._replace(statistic=(step * words).reshape("
         "state.statistic.shape))}",
         ("tests/systems/test_sums_audit.py",),
     ),
     Break(
         "own noise is taken out of a total", "federation/exchange/outlet.py",
-        "self.mechanism.step * whole.astype(np.float64)",
-        "self.mechanism.step * (whole - state.sending.pending_values).astype(np.float64)",
+        "self.mechanism.step * words.astype(np.float64)",
+        "self.mechanism.step * (words - state.sending.pending_values).astype(np.float64)",
         ("tests/systems/test_sums_audit.py",),
     ),
     Break(

@@ -72,6 +72,19 @@ def test_a_sum_that_makes_no_view_changes_nothing(monkeypatch):
     assert agent.state.view is not before
 
 
+def test_a_deadline_of_held_messages_ends_no_wait_for_a_sum():
+    """With fixed syncs no answer has a deadline; after the first held message others are held."""
+    run, _ = at_first_sync()
+    agent = run.of("agent")[0]
+    assert agent.receive(pooled(agent, number=5, statistic=b"")).outcome == "early"
+    assert agent.receive(pooled(agent, number=9)).outcome == "early"
+    assert (agent.stage, agent.awaited) == ("waiting", 0)
+    agent.deadline(0)
+    assert (agent.stage, agent.awaited, next_number(agent, "controller")) == ("waiting", 0, 6)
+    agent.deadline(0)
+    assert (agent.stage, agent.awaited, agent.state.taken) == ("ready", None, 1)
+
+
 def test_an_agent_names_what_is_wrong_with_a_sum():
     run, _ = at_first_sync()
     agent = run.of("agent")[0]

@@ -173,9 +173,12 @@ def test_misuse_is_the_callers_error():
     run = before_exchange()
     buyer = run.of("buyer")[0]
     before, bought = snapshot(buyer), buyer.decided
-    for good in (np.ones(3, np.int64), np.ones(2), np.array(["1", "0"]), np.ones((1, 2), np.int64)):
+    for good in (
+        np.ones(3, np.int64), np.ones(2), np.array(["1", "0"]), np.ones((1, 2), np.int64),
+        [[1], [1, 0]], None, [1, 1j], np.array([1, None]),
+    ):  # fmt: skip
         with pytest.raises(LocalProtocolError, match="2 whole numbers"):
-            inspect(buyer, good)
+            buyer.observe(bought, good)
     for number in (0, 3, 5, -1, 2**62):
         with pytest.raises(LocalProtocolError, match=f"decision {number} is not open"):
             buyer.observe(Decision(number, bought.action), np.array([0, 0]))

@@ -355,7 +355,7 @@ def test_what_a_party_brings_is_checked_when_it_is_made():
             make("customer", Supply(private_key=key), execution)
 
 
-@pytest.mark.parametrize("reward", [0.5, -1, 2, np.nan, np.inf])
+@pytest.mark.parametrize("reward", [0.5, -1, 2, np.nan, np.inf, 1 + 0j, np.ones(2), "one", None])
 def test_rewards_other_than_0_and_1_are_refused(reward):
     _, owner, setup = before(Setup)
     taken(owner, setup)
@@ -380,7 +380,8 @@ def test_misuse_is_not_the_peers_fault():
     _, owner, setup = before(Setup)
     taken(owner, setup)
     earlier = owner.dump()
-    for wrong in (Decision(1, False), Decision(2, True), Decision(0, True), Decision(2**62, True)):
+    others = Decision(1, False), Decision(2, True), Decision(0, True), Decision(2**62, True)
+    for wrong in (*others, Decision(1, np.ones(2))):
         with pytest.raises(LocalProtocolError, match="pull 1 is due, not "):
             owner.observe(wrong, 1)
     assert owner.dump() == earlier

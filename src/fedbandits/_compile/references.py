@@ -1,12 +1,12 @@
 """Large named tuples are handed from one compiled function to another by their addresses.
 
-Numba takes a tuple apart for each call, down to the seven words of every array in it, and puts it
-together again on the other side: a loop over agents, whose state has a hundred arrays, was 35,000
-instructions of which 28,000 did nothing else. Here a call hands over one address. Fields are read
-where a kernel names them, and a tuple that lies in such a field is handed on by its own address.
+Numba takes a tuple apart for each call, down to the seven words of every array in the tuple, and
+the called function puts the tuple together again. In a loop over agents, whose state has a hundred
+arrays, 28,000 of 35,000 instructions did only this. Here a call hands over one address. Fields are
+read where a kernel names them, and a tuple in a field is handed on by the field's own address.
 
-Nobody writes to a named tuple. So what lies at the address stays as it is while a function runs,
-and its caller holds the arrays meanwhile: nobody else counts them.
+Nobody writes to a named tuple. So the memory at the address does not change while a function runs.
+The caller holds the arrays meanwhile, and the called function counts no references to the arrays.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from numba.core.registry import cpu_target
 
 from fedbandits._compile.sources import is_of_package
 
-# Which of their classes and functions have types differs between versions.
+# Only some of these classes and functions have types, and not the same ones in every version.
 types: Any = numba.types
 _datamodel: Any = datamodel
 _cgutils: Any = cgutils
 _models: Any = datamodel.models
 _Lower: Any = lowering.Lower
 _BYTE = ir.IntType(8).as_pointer()
-#: Words of a tuple up to which they are handed over one by one, in registers mostly.
+#: The most words of a tuple that is handed over word by word, mostly in registers.
 _FEW = 8
 
 
-def _words(made: Any) -> int:
-    """Count the numbers and addresses that a value of an LLVM type is made of."""
-    if isinstance(made, ir.ArrayType):
-        return int(made.count) * _words(made.element)
-    return sum(map(_words, made.elements)) if isinstance(made, ir.LiteralStructType) else 1
+def _words(layout: Any) -> int:
+    """Count the numbers and addresses in a value of an LLVM type."""
+    if isinstance(layout, ir.ArrayType):
+        return int(layout.count) * _words(layout.element)
+    return sum(map(_words, layout.elements)) if isinstance(layout, ir.LiteralStructType) else 1
 
 
 class _ByAddress:
@@ -47,7 +47,7 @@ class _ByAddress:
         return self.get_value_type().as_pointer()  # type: ignore[attr-defined]
 
     def as_argument(self, builder: Any, value: Any) -> Any:
-        """Return the address of a tuple, which is put in a place of its own if it has none."""
+        """Return the address of a tuple; a tuple without an address is stored first."""
         address = getattr(value, "address", None)
         if address is None:
             address = _cgutils.alloca_once(builder, value.type)
@@ -66,34 +66,34 @@ class _ByAddressUniTuple(_ByAddress, _models.UniTupleModel):  # type: ignore[mis
     """The data model of a large tuple whose fields have one type."""
 
 
-def _model(usual: Any, by_address: Any, manager: Any, kind: Any) -> Any:
-    """Make the data model of a named tuple: by its address if it is ours, and large."""
-    words = _words(usual(manager, kind).get_value_type())
-    large = words > _FEW and is_of_package(kind.instance_class)
-    return (by_address if large else usual)(manager, kind)
+def _model(usual: Any, by_address: Any, manager: Any, tuple_type: Any) -> Any:
+    """Make the data model of a named tuple: by address if the class is ours and the tuple large."""
+    words = _words(usual(manager, tuple_type).get_value_type())
+    large = words > _FEW and is_of_package(tuple_type.instance_class)
+    return (by_address if large else usual)(manager, tuple_type)
 
 
-for _kind, _usual, _large in (
+for _tuple_type, _usual, _large in (
     (types.NamedTuple, _models.TupleModel, _ByAddressTuple),
     (types.NamedUniTuple, _models.UniTupleModel, _ByAddressUniTuple),
 ):
-    _datamodel.default_manager.register(_kind, functools.partial(_model, _usual, _large))
+    _datamodel.default_manager.register(_tuple_type, functools.partial(_model, _usual, _large))
 
 
 def loaded(builder: Any, address: Any) -> Any:
-    """Load what lies at an address where nobody writes while it is of use."""
+    """Load the value at an address, and note the address: nobody writes to that memory."""
     value = builder.load(address)
     value.address = address
     return value
 
 
 @functools.cache
-def _offset(kind: Any, field: int) -> int:
-    """Return how many bytes a field of a tuple lies from its beginning."""
+def _offset(tuple_type: Any, field: int) -> int:
+    """Return the offset of a field, in bytes from the beginning of its tuple."""
     context: Any = cpu_target.target_context
-    tuple_type = context.get_value_type(kind)
-    is_array = isinstance(tuple_type, ir.ArrayType)
-    parts = [tuple_type.element] * tuple_type.count if is_array else tuple_type.elements
+    layout = context.get_value_type(tuple_type)
+    is_array = isinstance(layout, ir.ArrayType)
+    parts = [layout.element] * layout.count if is_array else layout.elements
     place = 0
     for part in parts[:field]:  # llvmlite gives offsets themselves in later versions only
         place += -place % int(context.get_abi_alignment(part)) + int(context.get_abi_sizeof(part))
@@ -109,7 +109,7 @@ class ReferringLower(_Lower):  # type: ignore[misc]
         self._addresses: dict[str, Any] = {}
         self._fields: dict[Any, Any] = {}
         self._of_arguments: set[int] = set()
-        #: Variables that are assigned once, with what they are assigned, and which of them refer.
+        #: Values of variables that are assigned once, and names of the variables that refer.
         self._once = {} if self.generator_info else self._assigned_once()
         self._referring: set[str] = set()
         before = -1
@@ -125,19 +125,21 @@ class ReferringLower(_Lower):  # type: ignore[misc]
         return {name: values[0] for name, values in assigned.items() if len(values) == 1}
 
     def _refers(self, name: str) -> bool:
-        """Tell whether a variable is an argument at an address, a field of one, or its copy."""
-        kind, value, found = self.typeof(name), self._once[name], self._referring
+        """Tell whether a variable is an argument at an address, its copy, or a field of either."""
+        type_, value, referring = self.typeof(name), self._once[name], self._referring
         if isinstance(value, numba_ir.Arg):
-            same = self.typeof(f"arg.{value.name}") == kind
-            return same and isinstance(self.context.data_model_manager[kind], _ByAddress)
+            same = self.typeof(f"arg.{value.name}") == type_
+            return same and isinstance(self.context.data_model_manager[type_], _ByAddress)
         if isinstance(value, numba_ir.Var):
-            return value.name in found and self.typeof(value.name) == kind
+            return value.name in referring and self.typeof(value.name) == type_
         if not (isinstance(value, numba_ir.Expr) and value.op == "getattr"):
             return False
-        if value.value.name not in found or not isinstance(kind, types.Array | types.BaseTuple):
+        if value.value.name not in referring:
             return False
-        whole = self.typeof(value.value.name)
-        return isinstance(whole, types.BaseNamedTuple) and whole[_field(whole, value)] == kind
+        if not isinstance(type_, types.Array | types.BaseTuple):
+            return False
+        parent = self.typeof(value.value.name)
+        return isinstance(parent, types.BaseNamedTuple) and parent[_field(parent, value)] == type_
 
     def lower_inst(self, inst: Any) -> None:
         if isinstance(inst, numba_ir.Assign) and inst.target.name in self._referring:
@@ -150,36 +152,39 @@ class ReferringLower(_Lower):  # type: ignore[misc]
             return self.fnargs[value.index].address
         if isinstance(value, numba_ir.Var):
             return self._addresses[value.name]
-        whole = self.typeof(value.value.name)
-        return self._field_at(value.value.name, whole, _field(whole, value))
+        parent = self.typeof(value.value.name)
+        return self._field_at(value.value.name, parent, _field(parent, value))
 
-    def _field_at(self, name: str, whole: Any, field: int) -> Any:
-        """Return the address of a field; those of arguments are computed as a function begins."""
+    def _field_at(self, name: str, parent: Any, field: int) -> Any:
+        """Return the address of a field.
+
+        Addresses of an argument's fields are computed where the function begins.
+        """
         address = self._addresses[name]
         place = id(address), field
         if place in self._fields:
             return self._fields[place]
         if not (isinstance(address, ir.Argument) or id(address) in self._of_arguments):
-            return self._beside(address, whole, field)
+            return self._beside(address, parent, field)
         with self.builder.goto_entry_block():
-            found = self._fields[place] = self._beside(address, whole, field)
-        self._of_arguments.add(id(found))
-        return found
+            field_address = self._fields[place] = self._beside(address, parent, field)
+        self._of_arguments.add(id(field_address))
+        return field_address
 
-    def _beside(self, address: Any, whole: Any, field: int) -> Any:
-        kind = self.context.get_value_type(whole[field]).as_pointer()
-        offset = ir.Constant(ir.IntType(64), _offset(whole, field))
+    def _beside(self, address: Any, parent: Any, field: int) -> Any:
+        pointer = self.context.get_value_type(parent[field]).as_pointer()
+        offset = ir.Constant(ir.IntType(64), _offset(parent, field))
         begin = self.builder.bitcast(address, _BYTE)
-        return self.builder.bitcast(self.builder.gep(begin, [offset], inbounds=True), kind)
+        return self.builder.bitcast(self.builder.gep(begin, [offset], inbounds=True), pointer)
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
-        """Read a number of a tuple at an address from there, and not the tuple."""
+        """Read one field of a tuple at an address, without loading the tuple."""
         if expr.op == "getattr" and expr.value.name in self._addresses:
-            whole = self.typeof(expr.value.name)
-            if isinstance(whole, types.BaseNamedTuple) and expr.attr in whole.fields:
-                field = _field(whole, expr)
-                value = loaded(self.builder, self._field_at(expr.value.name, whole, field))
-                result = self.context.cast(self.builder, value, whole[field], resty)
+            parent = self.typeof(expr.value.name)
+            if isinstance(parent, types.BaseNamedTuple) and expr.attr in parent.fields:
+                field = _field(parent, expr)
+                value = loaded(self.builder, self._field_at(expr.value.name, parent, field))
+                result = self.context.cast(self.builder, value, parent[field], resty)
                 self.incref(resty, result)
                 return result
         return super().lower_expr(resty, expr)
@@ -192,9 +197,9 @@ class ReferringLower(_Lower):  # type: ignore[misc]
                 argument.type.pointee, ir.LiteralStructType | ir.ArrayType
             ):
                 argument.add_attribute("noalias")
-                made, attributes = argument.type.pointee, argument.attributes
-                attributes.align = int(self.context.get_abi_alignment(made))
-                attributes.dereferenceable = int(self.context.get_abi_sizeof(made))
+                layout, attributes = argument.type.pointee, argument.attributes
+                attributes.align = int(self.context.get_abi_alignment(layout))
+                attributes.dereferenceable = int(self.context.get_abi_sizeof(layout))
 
     def _alloca_var(self, name: str, fetype: Any) -> None:
         if name not in self._referring:
@@ -206,7 +211,7 @@ class ReferringLower(_Lower):  # type: ignore[misc]
         return super().loadvar(name)
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
-        """Keep the address of a value that was read there, where nobody counts who holds arrays."""
+        """Note the address of a value that was loaded from there, if arrays are not counted."""
         address = getattr(value, "address", None)
         if address is None or name not in self._once or self.context.enable_nrt:
             super().storevar(value, name, argidx)
@@ -218,5 +223,5 @@ class ReferringLower(_Lower):  # type: ignore[misc]
             super().delvar(name)
 
 
-def _field(whole: Any, expression: Any) -> int:
-    return int(whole.fields.index(expression.attr))
+def _field(parent: Any, expression: Any) -> int:
+    return int(parent.fields.index(expression.attr))

@@ -68,7 +68,7 @@ class ActingParty(Party[AnyState]):
             If the record is outside the bounds on which the privacy guarantee depends. The party
             has not changed, and the decision stays open.
         """
-        if not isinstance(decision, Decision):
+        if not _is_numbered(decision):
             raise LocalProtocolError(
                 f"{self.name}: an outcome needs the Decision that it belongs to"
             )
@@ -86,8 +86,13 @@ class ActingParty(Party[AnyState]):
             If no such decision is open, or the system does not support this event. The party has
             not changed.
         """
-        if not isinstance(decision, Decision):
+        if not _is_numbered(decision):
             raise LocalProtocolError(
                 f"{self.name}: letting go of a decision needs the Decision itself"
             )
         return self.handle(LetGo(decision)).outgoing
+
+
+def _is_numbered(decision: Any) -> bool:
+    """Tell whether an application's value is a decision with a number of Python's own."""
+    return isinstance(decision, Decision) and type(decision.number) is int

@@ -54,9 +54,8 @@ class Party(Generic[AnyState]):
     state
         The initial state.
     peers
-        Names of the parties with which this party exchanges messages. By default they follow from
-        the
-        table of messages.
+        Names of the parties with which this party exchanges messages. By default the names follow
+        from the table of messages.
     """
 
     #: Legal events in each stage, with the stages to which they may lead.
@@ -161,7 +160,10 @@ class Party(Generic[AnyState]):
 
     @property
     def decisions_made(self) -> int:
-        """The number of the party's newest decision; 0 before the first."""
+        """The number of the party's newest decision; 0 before the first.
+
+        The unit is the party's own number of decisions, or of pulls for a data owner of SAMBA.
+        """
         return 0
 
     @property
@@ -171,7 +173,11 @@ class Party(Generic[AnyState]):
 
     @property
     def settled_decisions(self) -> int:
-        """Decisions up to this number accept no outcome any more."""
+        """The last number up to which no outcome is accepted any more.
+
+        Numbers are of decisions. For a party that acts when a message tells it to
+        (:attr:`round_to_act`), numbers are of rounds.
+        """
         return 0
 
     @property

@@ -49,10 +49,13 @@ def require_contexts(contexts: Floats32, bound: float, where: str) -> None:
 
 def as_reward(value: object, place: str) -> float:
     """Return a reward as a number; a BoundExceededError does not show the given value."""
-    try:
-        return float(value)  # type: ignore[arg-type]
+    try:  # a complex number of NumPy's would lose its imaginary part
+        reward = None if isinstance(value, np.complexfloating) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        raise BoundExceededError(f"{place}: {_MESSAGES[NOT_A_NUMBER]}") from None
+        reward = None
+    if reward is None:
+        raise BoundExceededError(f"{place}: {_MESSAGES[NOT_A_NUMBER]}")
+    return reward
 
 
 def require_within(fault: int, where: str) -> None:

@@ -4,9 +4,10 @@ The shell holds open decisions and late rewards, counts visits of persons, keeps
 releases, knows when the next release leaves, has the noise of a release drawn before anybody waits
 for the release, and ends waiting at a deadline. Releases leave, and sums come back, by an outlet.
 
-A subclass decides, learns from records, makes releases, and takes messages. It may have no outlet
-(:meth:`Shell._release` then returns the messages), no limit of records, and no persons. A party
-with rounds between its releases, as a server with phases, overrides :meth:`Shell._end_round`.
+A subclass decides, learns from records, makes releases, and takes messages. An outlet, a limit of
+records, and persons are optional. Without an outlet, :meth:`Shell._release` returns a step whose
+messages the subclass has made, and the subclass overrides :meth:`Shell._take_message`. A party with
+rounds between its releases, as a server with phases, overrides :meth:`Shell._end_round`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from fedbandits.environments.open_world import Visit
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, LetGo, Observe
-from fedbandits.federation.exchange.outlet import Outlet, SecureOutlet, SumOfAll
+from fedbandits.federation.exchange.outlet import Outlet, SumOfAll
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
@@ -75,32 +76,46 @@ class Releasing(NamedTuple):
     most_records: int = 0
     end: Callable[[int], int] | None = None
 
-    def next_end(self, made: int) -> int | None:
-        """Return the round at whose end the release after ``made`` leaves, if rounds are fixed."""
-        return None if self.end is None or made >= self.releases else self.end(made + 1)
+    def next_end(self, newest: int) -> int | None:
+        """Return the round at whose end the release after ``newest`` leaves, if rounds are fixed.
+
+        None after the last release.
+        """
+        return None if self.end is None or newest >= self.releases else self.end(newest + 1)
 
     def split(
-        self, made: int, records: dict[int, AnyRecord]
+        self, newest: int, records: dict[int, AnyRecord]
     ) -> tuple[list[AnyRecord], dict[int, AnyRecord]]:
-        """Split records into those that count for the release after ``made``, and later ones.
+        """Split records into records to add now, and records that wait for a later release.
 
         The k-th release is of decisions 1 … k · most. So the records in a release depend on no
-        other record, nor on the time at which a reward came. No record beyond the horizon counts:
-        sums are exact up to there (:mod:`fedbandits.privacy.rounding`). Records after the last
-        release are in no release, and wait for none.
+        other record, nor on the time at which a reward came. No record beyond the horizon is in a
+        release: sums are exact up to the horizon (:mod:`fedbandits.privacy.rounding`). After the
+        last release all records are added, as no release follows that could contain a record.
 
         Parameters
         ----------
+        newest
+            Number of the newest release; 0 before the first.
         records
             Records by the numbers of their decisions.
+
+        Returns
+        -------
+        counted
+            The records of decisions up to the last decision in the next release, or after the last
+            release all records.
+        waiting
+            The other records, by the numbers of their decisions.
         """
-        if not records or made == self.releases:
+        if not records or newest == self.releases:
             return list(records.values()), {}
-        last = min((made + 1) * self.most_records, self.rounds) or self.rounds
+        last = min((newest + 1) * self.most_records, self.rounds) or self.rounds
         if max(records) <= last:
             return list(records.values()), {}
         counted = [record for number, record in records.items() if number <= last]
-        return counted, {n: record for n, record in records.items() if n > last}
+        waiting = {number: record for number, record in records.items() if number > last}
+        return counted, waiting
 
 
 class Persons(NamedTuple):
@@ -111,15 +126,15 @@ class Persons(NamedTuple):
     most
         Number of visits of a person that count for releases; 0 where records are protected.
     key
-        A secret of the party, by which digests of persons are made. Without the key nobody can
-        find out whose visits were counted. The key is empty in a simulation.
+        A secret of the party, by which digests of persons are made. Nobody without the key can
+        name the persons with counted visits. The key is empty in a simulation.
     """
 
     most: int = 0
     key: bytes = b""
 
     def digest(self, person: str) -> bytes:
-        """Hash a person's name, as the state of a party keeps the name."""
+        """Return the keyed digest of a person's name: the state has digests in place of names."""
         return blake2b(person.encode(), key=self.key, digest_size=_DIGEST_BYTES).digest()
 
 
@@ -136,7 +151,7 @@ class ShellState(PartyState, frozen=True, kw_only=True):
         Decisions whose rewards have not come, by their numbers.
     visits
         The number of visits of each person that count, by a keyed digest of the person, where
-        persons are protected. The guarantee rests on it.
+        persons are protected. The guarantee rests on these numbers.
     """
 
     stage: str = "ready"
@@ -154,15 +169,17 @@ class SummedState(ShellState, frozen=True, kw_only=True):
     released
         The state of the mechanism, or of shares.
     sending
-        The state of its messages, with secure sums.
+        The state of the party's messages, with secure sums.
     taken
-        The number of the last sum that it has gone on from.
+        The number of the newest sum that the party acts on.
     included
-        The number of its own release in that sum; 0 if there was none.
+        The number of the party's own release in the sum ``taken``; 0 without an own release.
     unused
-        The number of totals that made no estimate. Only the fate of its messages was taken up.
+        The number of totals without an estimate. The party learned from them the fate of its own
+        messages, and nothing else.
     under_way
-        Memories of its release in the last sum, and of releases that are in no sum yet.
+        Memories of the party's release in the sum ``taken``, and of releases that are in no sum
+        yet.
     """
 
     released: ContinualState
@@ -188,7 +205,8 @@ class Shell(ActingParty[AnyShellState]):
     noise
         The party's source of noise.
     is_noisy
-        Whether releases need noise. If the terms have secure noise, the source must be secure then.
+        Whether releases need noise. If releases need noise and the terms have secure noise, the
+        source must be secure.
     releasing
         The schedule of releases.
     outlet
@@ -196,10 +214,11 @@ class Shell(ActingParty[AnyShellState]):
     persons
         The protection of persons; by default records are protected.
     peers
-        Names of the parties that may send to this one; by the table of messages if not given.
+        Names of the parties that may send messages to this party; by default the table of messages
+        decides.
     """
 
-    #: The name of what is chosen, in errors.
+    #: The noun for an action, in errors.
     CHOICE: ClassVar[str] = "arm"
 
     def __init__(
@@ -211,8 +230,6 @@ class Shell(ActingParty[AnyShellState]):
         if is_noisy:
             require_secure(self.name, seat.terms, noise)
         self._noise, self._outlet = noise, outlet or Outlet()
-        #: The outlet if its sums are secret: hosts then ask about the fate of messages.
-        self._secure = outlet if isinstance(outlet, SecureOutlet) else None
         self._releasing, self._persons = releasing, persons or Persons()
         #: Whether the noise of the next release has been drawn; a state that was saved has none.
         self._has_noise = False
@@ -248,12 +265,18 @@ class Shell(ActingParty[AnyShellState]):
         named = type(situation) is Visit
         if not self._persons.most:
             return (situation.situation if named else situation), None
-        if not (named and situation.person):
+        person = situation.person if named else None
+        if person is None or (isinstance(person, str) and not person):
             raise LocalProtocolError(
                 f"{self.name}: the terms protect persons, so each decision needs the person for "
                 "whom it is made; give person, a name that is the same in all visits"
             )
-        return situation.situation, self._persons.digest(situation.person)
+        try:
+            return situation.situation, self._persons.digest(person)
+        except (AttributeError, TypeError, UnicodeEncodeError):  # the error must not show the name
+            raise LocalProtocolError(
+                f"{self.name}: person must be a text, a name that is the same in all visits"
+            ) from None
 
     def _decided(
         self, arm: int, context: Floats, person: bytes | None = None, after: Any = None
@@ -261,15 +284,16 @@ class Shell(ActingParty[AnyShellState]):
         """Open the next decision, on an arm with its context (d,).
 
         A person's first visits count, from the day on which they are decided. So the visits that
-        count follow from the times of visits, which are public, and not from contexts, rewards or
-        the times of rewards. A visit whose reward never comes is used up.
+        count follow from the public times of visits, and not from contexts, rewards or the times of
+        rewards. A visit whose reward never comes is used up.
 
         Parameters
         ----------
         person
             Digest of the person; None if records are protected.
         after
-            The state after the decision, but for its number; by default the present state.
+            The state after the decision, but for the decision's number; by default the present
+            state.
         """
         state: Any = after or self._state
         number = state.decisions + 1
@@ -297,7 +321,11 @@ class Shell(ActingParty[AnyShellState]):
     def _opened(self, decision: Decision) -> OpenDecision:
         """Return the memory of an open decision; refuse another arm than the chosen one."""
         opened: OpenDecision = self._memory(decision.number)
-        if decision.action != opened.arm:
+        try:
+            agrees = bool(decision.action == opened.arm)
+        except (TypeError, ValueError):  # an array, say
+            agrees = False
+        if not agrees:
             raise LocalProtocolError(
                 f"{self.name}: {self.CHOICE} {opened.arm} was chosen, not {decision.action}"
             )
@@ -312,15 +340,13 @@ class Shell(ActingParty[AnyShellState]):
 
     @property
     def _made(self) -> int:
-        """Number of releases so far; 0 for a party without a mechanism."""
+        """Number of the newest release; 0 before the first, and for a party without a mechanism."""
         released = getattr(self._state, "released", None)
         return 0 if released is None else int(released.made)
 
     @property
     def next_end(self) -> int | None:
-        if self._secure is not None and self._secure.has_ended(self._state):
-            return None
-        return self._next_planned
+        return None if self._outlet.has_ended(self._state) else self._next_planned
 
     @property
     def _next_planned(self) -> int | None:
@@ -365,7 +391,7 @@ class Shell(ActingParty[AnyShellState]):
 
     @property
     def _answer_due(self) -> int | None:
-        """Number of the answer that the party waits for, and for which nobody else asks again."""
+        """Number of the missing answer, if the party itself must end the wait; else None."""
         return None
 
     @property
@@ -374,8 +400,11 @@ class Shell(ActingParty[AnyShellState]):
         return super().awaited if due is None else due
 
     def _end_waiting(self, event: Deadline) -> Step:
-        """Go on without an answer; the deadline may be of an answer that has come."""
-        if event.number != self.awaited:
+        """Go on without an answer; the deadline may be of an answer that has come.
+
+        A deadline of held messages, 0, ends no wait for an answer, even if messages are still held.
+        """
+        if event.number != self._answer_due:
             return Step(self._state)
         return self._go_on_without()
 
@@ -387,26 +416,32 @@ class Shell(ActingParty[AnyShellState]):
 
     @property
     def report(self) -> Mapping[str, Any]:
-        return super().report if self._secure is None else self._secure.report(self._state)
+        return self._outlet.report(self._state)
 
     @property
     def waits_for_sum(self) -> bool:
-        return self._secure is not None and self._secure.waits(self._state)
+        return self._outlet.waits(self._state)
 
     @property
     def made_and_missed(self) -> tuple[int, int]:
-        if self._secure is None:
-            return super().made_and_missed
-        return self._secure.made_and_missed(self._state)
+        return self._outlet.made_and_missed(self._state)
 
     @property
     def erased(self) -> int:
-        return 0 if self._secure is None else self._secure.erased(self._state)
+        return self._outlet.erased(self._state)
 
     def heard_of(self, party: str) -> int:
-        return 0 if self._secure is None else self._secure.heard_of(self._state, party)
+        return self._outlet.heard_of(self._state, party)
 
 
 def staying(stages: Sequence[str], *kinds: type[Any]) -> Transitions:
     """Return the transitions of events of these kinds, each of which leaves the stage as it is."""
     return {(stage, kind): (stage,) for stage in stages for kind in kinds}
+
+
+def is_decision_set(values: Any, dimension: int, columns: int) -> bool:
+    """Tell whether values are an array of real numbers, (dimension, 1 … columns)."""
+    shape, dtype = getattr(values, "shape", None), getattr(values, "dtype", None)
+    if getattr(dtype, "kind", "O") not in "biuf" or not isinstance(shape, tuple):
+        return False
+    return len(shape) == 2 and shape[0] == dimension and 1 <= shape[1] <= columns

@@ -1,10 +1,10 @@
 """Outlets: ways of an agent's sums to the other agents, and of the total back.
 
-In clear the controller sees each release. In secure sums nobody sees more than sums: a share of
-noise is added to each release, and masks hide the rest.
+In clear the controller sees each release. In secure sums nobody sees more than sums: each agent
+adds a share of the noise to its release, and masks hide every single release.
 
-An outlet has keys and plans, and no state. The state of an agent's releases is a few fields of the
-agent's own state, :class:`.shell.SummedState` in most systems: ``released``, ``sending``,
+An outlet itself never changes. All that changes, the keys of masks included, is in a few fields of
+the agent's own state, :class:`.shell.SummedState` in most systems: ``released``, ``sending``,
 ``taken``, ``included``, ``unused`` and ``under_way``.
 """
 
@@ -94,8 +94,8 @@ class Outlet:
             The exact sums.
         keep
             A function from the numbers that leave, none in a secure sum, to a memory of this
-            release. The
-            memory lasts until a later release is in a sum. None if the agent needs no memory.
+            release. The memory lasts until a later release is in a sum. None if the agent needs no
+            memory.
         noise
             The agent's source of noise.
 
@@ -117,6 +117,36 @@ class Outlet:
 
     def resumed(self, state: Any, noise: Any) -> None:
         """Draw the noise that a saved state lacks."""
+
+    def has_ended(self, state: Any) -> bool:
+        """Tell whether the party sends nothing more, for the rest of the run."""
+        del state
+        return False
+
+    def waits(self, state: Any) -> bool:
+        """Tell whether the party does not know yet what became of its last message."""
+        del state
+        return False
+
+    def made_and_missed(self, state: Any) -> tuple[int, int]:
+        """Return the count of releases, and of further sums that are over; see :class:`.Party`."""
+        del state
+        return 0, 0
+
+    def erased(self, state: Any) -> int:
+        """Return a number that rises whenever keys are erased; see :class:`.Party`."""
+        del state
+        return 0
+
+    def heard_of(self, state: Any, party: str) -> int:
+        """Return the newest sum that a party has confirmed; see :class:`.Party`."""
+        del state, party
+        return 0
+
+    def report(self, state: Any) -> Mapping[str, Any]:
+        """Return plain values for the party's own operator."""
+        del state
+        return {}
 
 
 class ClearOutlet(Outlet):
@@ -211,8 +241,8 @@ class SecureOutlet(Outlet):
     secrets
         The agent's secrets; see :class:`.sender.Sender`.
     takes_out
-        Whether the agent subtracts its own records from totals. Then a total with an own release
-        without a memory is of no use.
+        Whether the agent subtracts its own records from totals. If so, the agent cannot use a total
+        with an own release of which it has no memory.
     """
 
     def __init__(
@@ -227,8 +257,8 @@ class SecureOutlet(Outlet):
     ) -> tuple[Any, Sequence[Message]]:
         plan, pattern, step = self.mechanism
         released, share = release_share(plan, step, state.released, exact, pattern, noise)
-        whole = share.astype(np.int64)
-        sending, messages = self._sender.send(state.sending, released.made, whole)
+        words = share.astype(np.int64)
+        sending, messages = self._sender.send(state.sending, released.made, words)
         under_way = state.under_way
         if (
             keep is not None and sending is not state.sending
@@ -255,8 +285,8 @@ class SecureOutlet(Outlet):
         step: Step | None = None
         # Otherwise the total is empty, or may be false.
         if message.releases[-1] and not sending.misled and self._remembers(state, message.own):
-            whole = unpack_words(message.statistic, self.mechanism.pattern.size).view(np.int64)
-            values: Floats = self.mechanism.step * whole.astype(np.float64)
+            words = unpack_words(message.statistic, self.mechanism.pattern.size).view(np.int64)
+            values: Floats = self.mechanism.step * words.astype(np.float64)
             newest = self._sender.numbers_of(message)
             try:
                 step = go_on(SumOfAll(message.release, newest, message.own, values, message))
@@ -289,15 +319,15 @@ class SecureOutlet(Outlet):
     def _draw_shares_ahead(self, state: Any, newest: int, noise: Any) -> None:
         """Draw the whole noise of the next share ahead, and of shares for missed sums.
 
-        Shares up to that of the sum ``newest`` are made at once; the time of their draws would
-        reveal something about their noise.
+        Shares up to the share of the sum ``newest`` are made at once. Drawing their noise only then
+        would take a time that depends on the noise.
         """
         if not hasattr(noise, "draw_whole_ahead"):
             return
         plan, pattern, step = self.mechanism
-        made = state.released.made
-        last = min(max(made, newest) + 1, plan.releases)
-        deviations = [deviations_of(plan, step, pattern, k) for k in range(made + 1, last + 1)]
+        first = state.released.made + 1
+        last = min(max(first, newest + 1), plan.releases)
+        deviations = [deviations_of(plan, step, pattern, k) for k in range(first, last + 1)]
         if deviations:
             noise.draw_whole_ahead(np.concatenate(deviations))
 
@@ -305,28 +335,22 @@ class SecureOutlet(Outlet):
         self.draw_ahead(state, noise)
 
     def has_ended(self, state: Any) -> bool:
-        """Tell whether the agent sends nothing more, for the rest of the run."""
         retired: bool = state.sending.retired
         return retired
 
     def waits(self, state: Any) -> bool:
-        """Tell whether the agent does not know yet what became of its last message."""
         return bool(state.sending.pending) and not state.sending.retired
 
     def made_and_missed(self, state: Any) -> tuple[int, int]:
-        """Return the count of releases, and of further sums that are over; see :class:`.Party`."""
-        made: int = state.released.made
-        return made, max(0, state.sending.newest - made)
+        releases: int = state.released.made
+        return releases, max(0, state.sending.newest - releases)
 
     def erased(self, state: Any) -> int:
-        """Return a number that rises whenever keys are erased; see :class:`.Party`."""
         number: int = state.sending.keys.number
         return number
 
     def heard_of(self, state: Any, party: str) -> int:
-        """Return the newest sum that a party has confirmed; see :class:`.Party`."""
         return self._sender.heard_of(state.sending, party)
 
     def report(self, state: Any) -> Mapping[str, Any]:
-        """Return plain values for the agent's own operator."""
         return reports.of_agent(state.sending, state.unused, self._sender.controller)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import index
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import Views, take_up
 from fedbandits.systems.agents.plan import AgentsPlan, Offer
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.shell import Persons, Releasing, Shell, ShellState
+from fedbandits.systems.shell import Persons, Releasing, Shell, ShellState, is_decision_set
 
 AnyAgentState = TypeVar("AnyAgentState", bound=ShellState)
 
@@ -134,60 +135,66 @@ class LinearAgent(Shell[AnyAgentState]):
         """
         constants, number = self._plan.constants, self._state.decisions + 1
         situation, person = self._visitor(event.situation)
-        features, some = self._decision_set(situation)
+        features, available = self._decision_set(situation)
         theta, width = view.theta, view.width
-        if some:
-            theta, width = theta[some], width[some]
+        if available:
+            theta, width = theta[available], width[available]
         shared = constants.models == 1
         arms = features.shape[1] if shared else len(theta)
         scores = np.empty(arms, np.float32)
         longest = constants.context_bound if constants.clip else math.inf
         draw_name = self._key, self._index, self._first + number - 1
-        first = int(integer(self._plan.facts.arms, *draw_name, int(Purpose.TIE), 0)) % arms
+        # Uniform over available arms; with all arms, the draw of the simulated loop.
+        tie = int(integer(arms, *draw_name, int(Purpose.TIE), 0))
         if constants.draws:
             drawn = normals(self._plan.draw_size, *draw_name, Purpose.POSTERIOR)
-            draw = draw_buffers(drawn[some] if some else drawn, len(features))
-            arm = int(choose_by_draw(features, theta, width, first, longest, scores, draw))
+            draw = draw_buffers(drawn[available] if available else drawn, len(features))
+            arm = int(choose_by_draw(features, theta, width, tie, longest, scores, draw))
         else:
-            arm = int(choose_arm(features, theta, width, first, longest, scores, self._buffers))
+            arm = int(choose_arm(features, theta, width, tie, longest, scores, self._buffers))
         if arm < 0:
             raise BoundExceededError(f"{self.name}, decision {number}: scores are not numbers")
         context = features[:, arm if shared else 0].astype(np.float64)
-        return self._decided(some[arm] if some else arm, context, person, after)
+        return self._decided(available[arm] if available else arm, context, person, after)
 
     def _decision_set(self, situation: Any) -> tuple[Floats32, list[int]]:
-        """Copy a decision set, which may be cut down; return arms' numbers too if some are missing.
+        """Copy a decision set, as contexts may be cut down; return the available arms too.
 
-        Refuses a situation that is no decision set.
+        The list of available arms is empty if no arm is missing. Refuses a situation that is no
+        decision set.
         """
-        features, some = situation, list[int]()
+        features, available = situation, list[int]()
         if type(situation) is Offer:
-            features, some = situation.context, self._offered(situation.arms)
+            features, available = situation.context, self._offered(situation.arms)
         dimension, columns = self._shape
-        shape: tuple[int, ...] = getattr(features, "shape", ())
-        if len(shape) == 2 and shape[0] == dimension and 1 <= shape[1] <= columns:
+        if is_decision_set(features, dimension, columns):
             if features.dtype == np.float32:
                 copied = np.array(features, order="C")
             else:
                 with np.errstate(over="ignore"):  # beyond float32 is infinite, and held to L
                     copied = np.array(features, dtype=np.float32, order="C")
             if self._plan.constants.clip or all_finite(copied):
-                return copied, some
+                return copied, available
         raise LocalProtocolError(
-            f"{self.name}: a decision set must have {dimension} finite numbers for each of at most "
-            f"{columns} columns, as the terms say"
+            f"{self.name}: a decision set must be an array of real numbers, with {dimension} "
+            f"finite numbers for each of at most {columns} columns, as the terms say"
         )
 
     def _offered(self, arms: Sequence[int]) -> list[int]:
-        """Return numbers of the arms that can be chosen; refuse numbers of no arms."""
-        some, most = list(arms), self._plan.facts.arms
-        known = all(type(arm) is int and 0 <= arm < most for arm in some)
-        if self._plan.constants.models == 1 or not (known and 1 <= len(some) == len({*some})):
+        """Return the available arms as Python's integers; refuse numbers of no arms."""
+        most = self._plan.facts.arms
+        try:
+            available = [-1 if isinstance(arm, bool) else index(arm) for arm in arms]
+        except TypeError:  # no sequence, or no integers
+            available = []
+        known = all(0 <= arm < most for arm in available)
+        is_set = known and 1 <= len(available) == len({*available})
+        if self._plan.constants.models == 1 or not is_set:
             raise LocalProtocolError(
-                f"{self.name}: available arms must be different numbers from 0 to {most - 1}, "
-                "and at least one; where all arms share a model, fewer are shown"
+                f"{self.name}: available arms must be different integers from 0 to {most - 1}, "
+                "and at least one; where all arms share a model, show fewer columns"
             )
-        return some
+        return available
 
     def _checked_record(self, event: Observe) -> Record:
         """Return the record of an open decision, held to its bounds.
@@ -195,11 +202,11 @@ class LinearAgent(Shell[AnyAgentState]):
         Raises
         ------
         LocalProtocolError
-            If the decision is not open, or its arm is another one.
+            If the decision is not open, or its arm was not chosen.
         BoundExceededError
-            If context or reward exceed L or B; the decision stays open.
+            If the context is longer than L, or |y - centre| exceeds B; the decision stays open.
         """
-        number, arm = event.decision.number, event.decision.action
+        number = event.decision.number
         opened, constants = self._opened(event.decision), self._plan.constants
         context, most = opened.context, constants.reward_bound
         if constants.clip:  # the context may be cut down
@@ -211,14 +218,14 @@ class LinearAgent(Shell[AnyAgentState]):
             constants.clip,
         )  # fmt: skip
         require_within(fault, place)
-        return Record(context, recorded, 0 if constants.models == 1 else arm)
+        return Record(context, recorded, 0 if constants.models == 1 else opened.arm)
 
     def _counts(self, event: Observe) -> bool:
         """Tell whether the record of an open decision counts for releases."""
         return self._state.open[event.decision.number].counts
 
     def _learning_from(
-        self, event: Observe, made: int, kept: dict[int, Record], known: Knowledge
+        self, event: Observe, newest: int, kept: dict[int, Record], known: Knowledge
     ) -> Intake:
         """Return the consequences of a reward; nothing is written yet.
 
@@ -226,8 +233,8 @@ class LinearAgent(Shell[AnyAgentState]):
 
         Parameters
         ----------
-        made
-            Number of releases of the sum that the record is for.
+        newest
+            Number of the newest release of the sum to which the record belongs.
         kept
             Records that wait for a later release of that sum.
         known
@@ -236,7 +243,7 @@ class LinearAgent(Shell[AnyAgentState]):
         record, counts, counted = self._checked_record(event), self._counts(event), list[Record]()
         if counts:
             records = {**kept, event.decision.number: record}
-            counted, kept = self._releasing.split(made, records)
+            counted, kept = self._releasing.split(newest, records)
         else:
             counted = [record]
 
@@ -256,20 +263,20 @@ class LinearAgent(Shell[AnyAgentState]):
         return Intake(len(counted), kept, write)
 
     def _sum_to_release(
-        self, made: int, statistic: Floats, kept: dict[int, Record]
+        self, newest: int, statistic: Floats, kept: dict[int, Record]
     ) -> tuple[Floats, dict[int, Record]]:
         """Add up all records that count for the next release; return the later records too.
 
         Parameters
         ----------
-        made, kept
+        newest, kept
             See :meth:`_learning_from`.
         statistic : (models, d (d + 3) / 2) float64
             The sum so far; left as it is.
         """
         if not kept:
             return statistic, kept
-        counted, left = self._releasing.split(made, kept)
+        counted, left = self._releasing.split(newest, kept)
         statistic = statistic.copy()
         for context, reward, model in counted:
             add_record(statistic, model, context, reward, self._plan.constants.rounding)

@@ -114,7 +114,10 @@ def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
 
 
 def row_of(local: Local, row: int) -> Local:
-    """Copy one cluster's models, with its sums, as the only row; see :func:`put_row`."""
+    """Return one cluster as the only row: copies of its models, and views of its sums and buffer.
+
+    Changes of models reach ``local`` by :func:`put_row`; changes of sums and buffer at once.
+    """
     at = slice(row, row + 1)
     return local._replace(
         models=Models(*(field[at].copy() for field in local.models)),
@@ -324,10 +327,20 @@ def learn_alone(constants: Constants, local: Local, labels: Ints) -> None:
 
 
 def merge_clusters(constants: Constants, reports: Floats, servers: Ints, alone: bool) -> Ints:
-    """Return the lowest reported cluster that is the same as each (equation 4), also by a chain.
+    """Return the global cluster of every reported cluster, (clusters,), as its lowest member.
 
-    Reports are (clusters, p + 1), ``servers`` (clusters,) the reporting servers. ``alone``: in the
-    last phase no cluster shared with another, and the clusters were these.
+    Clusters that equation 4 finds to be the same are in one global cluster, and so are clusters
+    that a chain of such pairs connects. As the authors merge (``own_merging``), every cluster stays
+    alone if ``alone`` is true, or if equation 4 finds all pairs to be the same.
+
+    Parameters
+    ----------
+    reports : (clusters, p + 1) float64
+        The reported sums.
+    servers : (clusters,) int64
+        The reporting servers.
+    alone : bool
+        Whether the previous phase had the same clusters, and none shared with another.
     """
     edges = np.zeros((len(reports), len(reports)), np.uint8)
     counts = np.ascontiguousarray(reports[:, -1])
@@ -356,10 +369,11 @@ def propose(
     constants: Constants, hub: GlobalClusters, home: Ints, heard: Bools, labels: Ints,
     reports: Floats, first: bool,
 ) -> Proposal:  # fmt: skip
-    """Merge reported clusters; where the partition changes, begin anew from the reports.
+    """Propose global clusters: the merged reports, and the sums from which clusters begin anew.
 
-    As the authors merge, every cluster begins anew in any case: from the sum of all reports where
-    the partition changed, else from its own report.
+    If the partition has changed, or in the first phase, the proposal is renewed: every cluster
+    begins anew from the sum of its global cluster's reports. Otherwise the present clusters stay;
+    only as the authors merge (``own_merging``), every cluster then begins anew from its own report.
 
     Parameters
     ----------
@@ -370,7 +384,7 @@ def propose(
     reports : (users, p + 1) float64
         Sums of the clusters, in rows of their names.
     first : bool
-        Whether all must begin anew, as in the first phase.
+        Whether every cluster begins anew in any case, as in the first phase.
     """
     clusters = clusters_of(labels[heard])
     group_of = np.full(len(labels), -1, np.int64)
@@ -391,7 +405,10 @@ def propose(
 
 
 def adopt(constants: Constants, hub: GlobalClusters, home: Ints, proposal: Proposal) -> None:
-    """Go by a proposal from now on."""
+    """Take over a proposal's global clusters, and the sums that their local clusters know.
+
+    A proposal that is not renewed changes nothing, except as the authors merge.
+    """
     labels, group_of, clusters, renewed, totals, known = proposal
     if not renewed and not constants.own_merging:
         return

@@ -52,7 +52,7 @@ from fedbandits.systems.python_learners.plan import (
     released,
 )
 from fedbandits.systems.secure_sums import outlet_of, summed_roles
-from fedbandits.systems.shell import Releasing, Shell, SummedState, staying
+from fedbandits.systems.shell import Releasing, Shell, SummedState, is_decision_set, staying
 
 
 class AgentRelease(Contribution, frozen=True, kw_only=True, tag="learner.release"):
@@ -304,8 +304,7 @@ class LearnerAgent(Shell[AgentState]):
         """Return a decision set as read-only rows, (arms, d); refuse another situation."""
         facts = self._plan.facts
         dimension, columns = facts.features_shape
-        shape: tuple[int, ...] = getattr(situation, "shape", ())
-        if len(shape) == 2 and shape[0] == dimension and 1 <= shape[1] <= columns:
+        if is_decision_set(situation, dimension, columns):
             rows = np.array(situation.T, np.float64)
             if np.isfinite(rows).all():
                 rows = rows if facts.models == 1 else np.repeat(rows, facts.arms, axis=0)
@@ -336,7 +335,9 @@ class LearnerAgent(Shell[AgentState]):
 
     def _reward(self, place: str, outcome: Any) -> float:
         low, high = self._plan.facts.reward_range
-        if isinstance(outcome, bool) or not isinstance(outcome, int | float | np.number):
+        if isinstance(outcome, bool) or not isinstance(
+            outcome, int | float | np.integer | np.floating
+        ):
             raise LocalProtocolError(f"{place}: a reward is a number")
         if not low <= outcome <= high:
             raise BoundExceededError(f"{place}: a reward is outside its bounds")

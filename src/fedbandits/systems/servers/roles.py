@@ -95,8 +95,20 @@ class Server(Shell[AnyServer], Generic[AnyServer, AnyPlan]):
         raise NotImplementedError
 
     def _decide(self, event: Decide) -> Step:
-        situation: Arrival = event.situation
+        situation = self._arrival(event.situation)
         return self._choose(self._checked_place(situation), situation)
+
+    def _arrival(self, situation: Any) -> Arrival:
+        """Return an arrival whose round and user are Python's integers; refuse anything else."""
+        if isinstance(situation, Arrival):
+            round_, user, items = situation
+            whole = isinstance(round_, int | np.integer) and isinstance(user, int | np.integer)
+            if whole and isinstance(items, np.ndarray):
+                return Arrival(int(round_), int(user), items)
+        raise LocalProtocolError(
+            f"{self.name}: a situation must be an Arrival: the numbers of a round and of a user, "
+            "and an array of items"
+        )
 
     def _recommended(self, place: int, situation: Arrival, item: int) -> Step:
         """Open the decision on an item; -1 is refused: no item has a score."""

@@ -272,12 +272,16 @@ class Buying(Shell[AnyBuyingState]):
 
     def _whole(self, units: Ints) -> Ints:
         """Return numbers of units as they are counted with."""
-        numbers = np.asarray(units)
+        try:
+            numbers: Any = np.asarray(units)
+        except (TypeError, ValueError):  # rows of several lengths, say
+            numbers = np.zeros(0)
         if numbers.shape != self._cost.shape or not np.issubdtype(numbers.dtype, np.integer):
             raise LocalProtocolError(
                 f"{self.name}: expected {self._cost.size} whole numbers, one a producer"
             )
-        return numbers.astype(np.int64)
+        whole: Ints = numbers.astype(np.int64)
+        return whole
 
 
 def require_numbers(name: str, supply: BuyerSupply, plan: PFCBPlan) -> None:

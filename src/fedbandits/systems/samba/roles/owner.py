@@ -82,7 +82,8 @@ class OwnerState(RunState, frozen=True, kw_only=True):
     pulls: int = 0  # number of own pulls
     rewards: int = 0  # sum of their rewards
     memory: float = 0.0  # number that the index rule keeps
-    # The last turns with a sealed score and an opened bit: a published run repeats neither.
+    # The last turns with a sealed score and an opened bit. A published run seals no second score
+    # of a turn, and opens no second bit.
     sealed: Turn = NEVER
     opened: Turn = NEVER
 
@@ -162,8 +163,9 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
 
     The only decision is to pull, in the round that :attr:`round_to_act` names; the outcome is the
     reward, 0 or 1. After a pull no owner answers before the round's end (:meth:`end_round`),
-    whether it pulled or not. The driver calls that method on a beat that is the same for all owners
-    and lasts at least as long as the longest pull. Otherwise the late answer would name the arm.
+    whether it pulled or not. The driver calls ``end_round`` on a beat that is the same for all
+    owners and lasts at least as long as the longest pull. Otherwise the late answer would name the
+    arm.
     """
 
     STATE = OwnerState
@@ -197,11 +199,12 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
 
     @property
     def decisions_made(self) -> int:
+        """The number of the owner's own pulls so far, not of rounds."""
         return self._state.pulls
 
     @property
     def settled_decisions(self) -> int:
-        """The last round that is over: the owner pulls no more in any round up to there."""
+        """The last round that is over, not a pull: no outcome of a round up to there is taken."""
         return self._state.step - 1 if self._state.pulls else 0
 
     @property
@@ -248,7 +251,9 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
     def _given(self, setup: Any) -> Given:
         """Return run and keys of a setup."""
         if {len(setup.mask_key), len(setup.exploration_key)} != {KEY_BYTES}:
-            raise WeakKeyError(f"{self.name}: a seed of {KEY_BYTES} bytes was expected")
+            raise WeakKeyError(
+                f"{self.name}: the seeds of masks and of exploration must be {KEY_BYTES} bytes long"
+            )
         return Given(setup.run, setup.public_key, setup.mask_key, setup.exploration_key)
 
     def _first_memory(self, agreed: Agreement) -> float:
@@ -263,15 +268,23 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
     def _observe(self, event: Observe) -> Step:
         """Take the reward of the pull that is due."""
         state = self._state
-        if event.decision != Decision(state.pulls + 1, True):
+        try:
+            is_due = event.decision == Decision(state.pulls + 1, True)
+        except ValueError:  # an array
+            is_due = False
+        if not is_due:
             raise LocalProtocolError(
                 f"{self.name}: pull {state.pulls + 1} is due, not {event.decision}"
             )
-        if event.outcome not in (0, 1):
+        try:
+            reward = int(event.outcome) if event.outcome in (0, 1) else -1
+        except (TypeError, ValueError):  # a complex number, or an array
+            reward = -1
+        if reward < 0:
             raise BoundExceededError(f"{self.name}: a reward must be 0 or 1")
         after = self._after(
             stage="resting", step=state.step + 1, iteration=1, pulls=state.pulls + 1,
-            rewards=state.rewards + int(event.outcome),
+            rewards=state.rewards + reward,
         )  # fmt: skip
         return Step(after)
 
@@ -327,9 +340,9 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
             after = msgspec.structs.replace(after, sealed=turn)
         return self._sent(Score, after, sealed)
 
-    def _sent(self, kind: type[Any], after: OwnerState, sealed: bytes) -> Step:
+    def _sent(self, message_type: type[Any], after: OwnerState, sealed: bytes) -> Step:
         """Send a score of the turn of the new state ``after``."""
-        message = kind(
+        message = message_type(
             sender=self.name, receiver=self._controller, step=after.step,
             iteration=after.iteration, sealed=sealed,
         )  # fmt: skip
