@@ -75,7 +75,7 @@ async def no_longer_waited_for(deployed):
 def hurry(deployed):
     """Let everybody say again at once what was lost."""
     for node in deployed.nodes.values():
-        node.delivery.say_all_again()
+        node.delivery.resend_all()
 
 
 def is_sum(deployed):

@@ -98,7 +98,7 @@ def told(tmp_path_factory):
             found.append(await drill.pages() | {"helper-1": None})
             await drill.start("helper-1")
             for party in drill.parties.values():
-                party.node.delivery.say_all_again()
+                party.node.delivery.resend_all()
             await until(lambda: all(drill.sums(agent)["sums"] == 2 for agent in AGENTS))
             found.append(await drill.pages())
         finally:

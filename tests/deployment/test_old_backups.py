@@ -384,7 +384,7 @@ def test_a_party_of_samba_that_is_put_back_sends_nothing(member, tmp_path):
         assert set(node.status()["waits_for"]) == set(node.host.counts) != set()
         await until(lambda: (member, frames.Hello) in members.sent)
         members.silent = set()
-        node.delivery.say_all_again()
+        node.delivery.resend_all()
         await until(lambda: bool(members.fatal))
         assert "old backup" in str(members.fatal[0])
         assert (member, frames.Data) not in members.sent

@@ -69,7 +69,7 @@ def test_helpers_open_no_second_set_for_a_controller_that_was_put_back(tmp_path)
         assert {helper: deployed.state(helper).digest for helper in HELPERS} == before
         members.silent = set()
         for node in deployed.nodes.values():
-            node.delivery.say_all_again()
+            node.delivery.resend_all()
         await until(lambda: bool(members.fatal))
         assert "old backup" in str(members.fatal[0])
         assert {helper: deployed.state(helper).digest for helper in HELPERS} == before
@@ -140,7 +140,7 @@ def test_most_agents_stop_a_helper_that_was_put_back_with_its_controller(alone, 
             assert lab.failed is None
         members.silent = set()
         for node in deployed.nodes.values():
-            node.delivery.say_all_again()
+            node.delivery.resend_all()
         await until(lambda: lab.failed is not None)
         assert "sum 1" in str(lab.failed)
 

@@ -188,7 +188,7 @@ def test_a_transport_is_hurried_while_messages_wait(tmp_path, monkeypatch):
     async def work(deployed):
         node = deployed.nodes["clinic-0"]
         node.delivery.transport.cut()
-        node.delivery.say_all_again()
+        node.delivery.resend_all()
         await asyncio.sleep(0.1)
         assert not hurried
         await node.tick(1)

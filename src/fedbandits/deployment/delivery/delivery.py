@@ -1,9 +1,10 @@
 """Delivery of committed messages: sent again until the receiver has acknowledged them.
 
-Whatever carries frames may lose, repeat, reorder or keep back; so nothing has to be stored on the
-way. Before anything else two hosts greet each other and say where they stand, and what they have
-seen. Whoever learns that its peer has seen more of it than it knows of itself, or something else,
-was put back from an old backup. So nothing leaves before most peers have said it.
+A transport may lose, repeat, reorder or keep back frames; so nothing has to be stored on the
+way. Before anything else two hosts greet each other: a greeting states the numbers of the next
+messages, and the messages that were seen. A host was put back from an old backup if a peer has seen
+more messages of the host than the host has sent, or other ones. So no message leaves before most
+peers have stated the messages that they have seen.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from fedbandits.federation.terms import Terms, cut
 _LOG = logging.getLogger("fedbandits.deployment")
 #: Seconds that an acknowledgement waits for a message to go along with; and where one soon will.
 _ACKNOWLEDGE_AFTER, _ACKNOWLEDGE_CHATTER_AFTER = 0.02, 0.2 * FIRST_PAUSE
-#: Seconds after which a peer is asked once more for its clock, and so whether it is there: at least
-#: so many, and so many for each peer. A peer that was silent for so many times as long is missing.
+#: Seconds after which a peer is asked once more for its clock, and so for a sign of life: at least,
+#: and for each peer. A peer that was silent for ``_MISSING_AFTER`` times as long is missing.
 _ASK_AFTER, _ASK_AFTER_EACH, _MISSING_AFTER = 60.0, 0.1, 3.0
-#: So many messages are acknowledged at once.
+#: Messages that are acknowledged at once, without waiting.
 _MOST_OWED = WINDOW // 4
-#: So many frames may wait for a transport that does not take them.
+#: The most frames that may wait for a transport that does not take them.
 _MOST_SENDING = 4_096
-#: Seconds between two looks for what was not answered, at least.
+#: Seconds between two looks for unanswered frames, at least.
 _LEAST_PAUSE = 0.005
 
 
@@ -73,24 +74,26 @@ class Delivery:
         self._wake = asyncio.Event()
         self._ask_after = max(_ASK_AFTER, _ASK_AFTER_EACH * len(self.exchanges))
         self._began = uptime()
-        #: When it is to be looked again for what was not answered.
+        #: When the next look for unanswered frames is due.
         self._sleeps_until = 0.0
         self._task: asyncio.Task[None] | None = None
         self._sending: set[asyncio.Task[object]] = set()
+        self._closed = False
         #: Why frames were refused: names of errors, and how often.
         self.refused: Counter[str] = Counter()
 
     async def open(self, outbox: Iterable[tuple[str, int, bytes]]) -> None:
         """Begin, with messages that had not been acknowledged."""
-        self._began = uptime()
+        self._began, self._closed = uptime(), False
         for peer, number, body in outbox:
             if peer in self.exchanges:
                 self.exchanges[peer].add(number, body)
         self._task = asyncio.create_task(self._repeat())
-        await self.transport.open(self._arrived, self.say_all_again)
+        await self.transport.open(self._arrived, self.resend_all)
 
     async def close(self) -> None:
-        """End."""
+        """End; a frame that arrives from now on is not answered."""
+        self._closed = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -109,7 +112,11 @@ class Delivery:
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """Peers of which nothing has come for minutes, though each is asked every minute."""
+        """Peers of which no frame has come for three times as long as each peer's turn takes.
+
+        Every peer is asked for its clock once a minute, and less often with more than 600 peers:
+        once in 0.1 s for each peer.
+        """
         since = uptime() - _MISSING_AFTER * self._ask_after
         return tuple(
             peer
@@ -138,11 +145,11 @@ class Delivery:
         """Send a committed message; once more does no harm."""
         exchange = self.exchanges[peer]
         if number < exchange.acknowledged:  # a commit that failed was to forget it
-            self._took(exchange, exchange.acknowledged, again=True)
+            self._acknowledged_below(exchange, exchange.acknowledged, again=True)
             return
         exchange.add(number, body)
         if exchange.revoked:
-            self._took(exchange, number + 1)
+            self._acknowledged_below(exchange, number + 1)
         elif exchange.greeted and number < exchange.acknowledged + WINDOW:
             exchange.begin_waiting(time.monotonic())
             if exchange.next_try < self._sleeps_until:
@@ -154,7 +161,7 @@ class Delivery:
         for peer, exchange in self.exchanges.items():
             exchange.revoked = peer in peers
             if exchange.revoked and exchange.unacknowledged:
-                self._took(exchange, next(reversed(exchange.unacknowledged)) + 1)
+                self._acknowledged_below(exchange, next(reversed(exchange.unacknowledged)) + 1)
 
     def received(self, peer: str, number: int) -> None:
         """Acknowledge messages of a peer below a number, in a moment: they were committed."""
@@ -168,26 +175,26 @@ class Delivery:
             self._acknowledge(exchange)
 
     def acknowledge(self) -> None:
-        """Acknowledge what was received, at once."""
+        """Acknowledge all received messages, at once."""
         for exchange in self.exchanges.values():
             self._acknowledge(exchange)
 
     def begin_anew(self) -> None:
-        """Greet everybody as after a restart: what could not be taken until now is sent again."""
+        """Greet all peers as after a restart: messages that no peer could take are sent again."""
         self._life = os.urandom(frames.LIFE_BYTES)
         self._quorum.begin()
         for exchange in self.exchanges.values():
-            exchange.greeted = False
-        self.say_all_again()
+            exchange.greeted = exchange.has_other_terms = False
+        self.resend_all()
 
-    def say_all_again(self) -> None:
-        """Say everything again, at once, that was not answered: it may be taken now."""
+    def resend_all(self) -> None:
+        """Send all unanswered frames again, at once: peers may take them now."""
         for exchange in self.exchanges.values():
             exchange.hurry()
         self._wake.set()
 
     async def _repeat(self) -> None:
-        """Say again what was not answered, after growing pauses."""
+        """Send unanswered frames again, after growing pauses."""
         while True:
             now, wants = time.monotonic(), bool(self._receiver.wants)
             known = uptime() - self._ask_after
@@ -196,7 +203,7 @@ class Delivery:
                 if exchange.greeted and exchange.said < known and not exchange.revoked:
                     exchange.ask()
                 if exchange.waits and now >= exchange.next_try:
-                    self._say_again(exchange, now)
+                    self._resend(exchange, now)
             due = [e.next_try for e in self.exchanges.values() if e.waits]
             self._sleeps_until = min(due, default=math.inf)
             pause = max(_LEAST_PAUSE, min(self._sleeps_until, now + LONGEST_PAUSE) - now)
@@ -207,7 +214,7 @@ class Delivery:
             except TimeoutError:
                 continue
 
-    def _say_again(self, exchange: Exchange, now: float) -> None:
+    def _resend(self, exchange: Exchange, now: float) -> None:
         exchange.grow(now)
         if not exchange.greeted or exchange.wants or exchange.asks:
             return self._greet(exchange)
@@ -226,7 +233,7 @@ class Delivery:
 
     def _send_data(self, exchange: Exchange, number: int, body: bytes) -> None:
         if self.awaited:
-            return  # it is said again
+            return  # the repeated sending tries again
         exchange.owes, exchange.told = False, exchange.received
         mark = exchange.marks[number]
         self._send(exchange, self._seals, Data(exchange.received, number, body, mark))
@@ -237,10 +244,12 @@ class Delivery:
             self._send(exchange, self._seals, Acknowledgement(exchange.received))
 
     def _send(self, exchange: Exchange, seals: Seals, frame: frames.AnyFrame) -> None:
+        if self._closed:
+            return
         if not self.transport.connected and (exchange.unacknowledged or self.awaited):
             self.transport.hurry()
         if not self.transport.connected or len(self._sending) >= _MOST_SENDING:
-            return  # it is said again
+            return  # the repeated sending tries again
         try:
             sealed = seals.seal(exchange.peer, frames.encode(frame))
         except FedbanditsError as error:  # a peer that has been revoked, or is not admitted yet
@@ -251,7 +260,7 @@ class Delivery:
         task.add_done_callback(self._sending.discard)
 
     def _arrived(self, sender: str, sealed: bytes) -> None:
-        """Take a frame that has come from whoever the transport says."""
+        """Take a frame; the transport names its sender."""
         exchange = self.exchanges.get(sender)
         if exchange is None:
             self._refuse(sender, SealError(f"a frame of {cut(repr(sender))}, which is not a peer"))
@@ -266,13 +275,13 @@ class Delivery:
             case Hello():
                 self._take_greeting(exchange, frame)
             case Data():
-                self._took(exchange, frame.received)
+                self._acknowledged_below(exchange, frame.received)
                 if frame.number >= exchange.received:
                     self._receiver.receive(sender, frame.body, frame.number, frame.mark)
                 else:  # again: the acknowledgement was lost
                     self.received(sender, exchange.received)
             case Acknowledgement():
-                self._took(exchange, frame.received)
+                self._acknowledged_below(exchange, frame.received)
             case Gift():
                 self._receiver.given(sender, frame.name, frame.value)
 
@@ -294,16 +303,18 @@ class Delivery:
             _LOG.log(level, "%s: frame %d refused, from %s: %s", self.member, times, whom, error)
 
     def _take_greeting(self, exchange: Exchange, hello: Hello) -> None:
-        """Note that a peer is there; if it has repeated our life, we know where it stands."""
+        """Note that a peer is there; a greeting that repeats our life states the peer's numbers."""
         if hello.terms != self.terms.digest:
-            self._differ(exchange, hello)
+            self._take_other_terms(exchange, hello)
             return
         if hello.life != exchange.life:  # it has started again
             exchange.life, exchange.greeted = hello.life, False
         knows_us = hello.echo == self._life
         if knows_us:
             self._compare(exchange, hello)
-        if not (knows_us and hello.known):
+        # Where one host refuses the other's numbers, only the repeated greeting answers: else two
+        # such hosts would answer each other for ever.
+        if not knows_us or (exchange.greeted and not hello.known):
             self._greet(exchange)
         for name in hello.wants:
             value = self._receiver.gift(exchange.peer, name)
@@ -311,7 +322,7 @@ class Delivery:
                 self._send(exchange, self._seals, Gift(name, value))
 
     def _compare(self, exchange: Exchange, hello: Hello) -> None:
-        """Take over where a peer stands, as it has just said."""
+        """Take over the numbers that a peer has just stated, unless they contradict ours."""
         received, sent, *_ = self._receiver.counts(exchange.peer)
         if exchange.accuses(hello, self.member, sent, self._receiver.sums(exchange.peer)[1]):
             most = 2 * sum(e.saw_more for e in self.exchanges.values()) > len(self.exchanges)
@@ -319,18 +330,20 @@ class Delivery:
             return
         if received > hello.sent or exchange.has_forgotten(hello):
             if not exchange.greeted:  # else its own messages have overtaken it
-                self._say(exchange, f"an old backup of {exchange.peer} was put back; it must stop")
+                self._report(
+                    exchange, f"an old backup of {exchange.peer} was put back; it must stop"
+                )
             return
         first, waited = not exchange.greeted, bool(self.awaited)
         exchange.take_over(hello, received)
-        self._took(exchange, hello.received)
-        if waited and not self.awaited:  # what was kept back may leave now
-            self.say_all_again()
+        self._acknowledged_below(exchange, hello.received)
+        if waited and not self.awaited:  # messages that were kept back may leave now
+            self.resend_all()
         if first:
             exchange.hurry()
             self._wake.set()
 
-    def _took(self, exchange: Exchange, number: int, again: bool = False) -> None:
+    def _acknowledged_below(self, exchange: Exchange, number: int, again: bool = False) -> None:
         """Note that a peer has taken all messages below a number."""
         if number <= exchange.acknowledged and not again:
             return
@@ -344,17 +357,17 @@ class Delivery:
         for each, body in more if exchange.greeted else ():
             self._send_data(exchange, each, body)
 
-    def _differ(self, exchange: Exchange, hello: Hello) -> None:
-        """Say in which key a peer's terms differ first, and tell it ours, once a life."""
+    def _take_other_terms(self, exchange: Exchange, hello: Hello) -> None:
+        """Name the first key in which a peer's terms differ; send it our terms, once a life."""
         is_news = not exchange.has_other_terms
         exchange.has_other_terms, exchange.greeted = True, False
         if hello.content or not exchange.problem:
-            self._say(exchange, exchange.differs(hello, self.terms))
+            self._report(exchange, exchange.differs(hello, self.terms))
         if is_news or not hello.content:
             self._greet(exchange)
 
-    def _say(self, exchange: Exchange, problem: str) -> None:
-        """Say what is wrong with a peer, once: it greets again and again."""
+    def _report(self, exchange: Exchange, problem: str) -> None:
+        """Log a problem with a peer once, however often the peer greets."""
         if problem != exchange.problem:
             exchange.problem = problem
             _LOG.error("%s: %s", self.member, problem)
@@ -383,7 +396,7 @@ class Quorum:
         self.begin()
 
     def begin(self) -> None:
-        """Begin anew: what was said before counts no more."""
+        """Begin anew: earlier greetings count no more."""
         self._since, self._reached = self._clock(), False
         for exchange in self._exchanges.values():
             exchange.vouches = False

@@ -13,9 +13,9 @@ from fedbandits.deployment.delivery.frames import Hello, extended
 from fedbandits.federation.links import MOST_HELD, Link
 from fedbandits.federation.terms import Terms, cut
 
-#: So many messages may be on their way at once: a receiver holds no more than these.
+#: The most messages that may be on their way at once: a receiver holds no more.
 WINDOW = MOST_HELD
-#: Seconds until something is said again that was not answered: at first, and at most.
+#: Seconds until an unanswered frame is sent again: at first, and at most.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
 
 
@@ -95,7 +95,7 @@ class Exchange:
         self.vouches = False
         #: Whether it says that it has seen more than was ever sent to it, or something else.
         self.saw_more = False
-        #: Whether its terms are other ones.
+        #: Whether the peer's last greeting named other terms, in this life of ours.
         self.has_other_terms = False
         #: Whether it is revoked, and nothing is kept for it; and below which number nothing was.
         self.revoked, self.dropped = False, 0
@@ -103,14 +103,14 @@ class Exchange:
         self.wants = False
         #: Whether it is to say once more what its clock says.
         self.asks = False
-        #: What is wrong, in a line.
+        #: The problem with the peer, in a line; empty if there is none.
         self.problem = ""
         #: By how many seconds the peer's clock is ahead of :func:`uptime` here; when the peer said
         #: so last, and when any frame of the peer came last, by that clock.
         self.ahead, self.said, self.heard = 0.0, -math.inf, -math.inf
-        #: The number of its message that comes next; whether it is to be told so.
+        #: The number of the peer's next message; whether an acknowledgement is due.
         self.received, self.owes = 0, False
-        #: What it was told last of that number.
+        #: The number in the last acknowledgement to the peer.
         self.told = 0
         #: All messages below this number have been received by it.
         self.acknowledged = 0
@@ -162,8 +162,9 @@ class Exchange:
         return self.ahead + uptime() - time.time()
 
     def take_over(self, hello: Hello, received: int) -> None:
-        """Take over where a peer stands, as it has just said; nothing was wrong with it."""
+        """Take over the numbers that a peer has just stated; they contradict nothing here."""
         self.problem, self.asks, self.said = "", False, uptime()
+        self.has_other_terms = False
         self.ahead = hello.time - self.said
         self.greeted, self.received = True, max(self.received, received)
         said = hello.seen >= hello.received and self.marks.get(hello.seen - 1) == hello.mark
@@ -189,15 +190,15 @@ class Exchange:
 
     @property
     def waits(self) -> bool:
-        """True if something was said that has not been answered."""
+        """True if a frame to the peer has not been answered."""
         return not self.greeted or self.wants or self.asks or bool(self.unacknowledged)
 
     def hurry(self) -> None:
-        """Say it again at once."""
+        """Send unanswered frames again at once."""
         self._pause, self.next_try = FIRST_PAUSE, 0.0
 
     def ask(self) -> None:
-        """Ask once more what its clock says."""
+        """Ask the peer once more for its clock."""
         if not self.asks:
             self.asks = True
             self.hurry()
@@ -225,7 +226,7 @@ class Exchange:
             self.stuck_since = uptime()
         while next(iter(self.marks)) < number - 1:
             del self.marks[next(iter(self.marks))]
-        self._pause = max(FIRST_PAUSE, 0.5 * self._pause)  # who was slow may be slow again
+        self._pause = max(FIRST_PAUSE, 0.5 * self._pause)  # a slow peer may be slow again
         if not self.unacknowledged:
             self.next_try = math.inf
             return []

@@ -265,7 +265,7 @@ class RunningParty:
                 spoken_fingerprint(members.current.members[name].sealing),
             )
         self.node.drop_revoked()
-        self.node.delivery.say_all_again()
+        self.node.delivery.resend_all()
 
     def _make(self) -> PartyNode:
         seat = seat_in(self.folder)

@@ -74,14 +74,14 @@ class HandedSum(Contribution, frozen=True, kw_only=True):
     ----------
     newest
         The number of every member's contribution in the sum, in order, 0 for a member without one;
-        empty where all are the k-th.
+        empty if the sum has every member's k-th contribution.
     """
 
     newest: tuple[int, ...] = ()
 
 
 class HubState(PartyState, frozen=True, kw_only=True):
-    """All that changes in a hub.
+    """The changing state of a hub.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class HubState(PartyState, frozen=True, kw_only=True):
         The number of the newest hand-out that members were called to contribute to.
     newest, included : (members,) int64
         The number of every member's newest contribution, and of its contribution in the last
-        hand-out; the first number less 1 without a contribution.
+        hand-out; ``first - 1`` for a member without a contribution.
     kept : arrays of float64, one for each member
         Kept numbers of the members' contributions.
     """
@@ -164,7 +164,11 @@ class Hub(Party[AnyHub]):
             return self._end_waiting(event)
         if isinstance(event, self.GATHERING.contribution):
             return self._collect(event)
-        return self._call(event)
+        return self._answer(event)
+
+    def _answer(self, event: Event | Message) -> Step:
+        """Handle an event that is neither a contribution nor a deadline; a hub has none."""
+        raise OutOfOrderError(f"{self.name}: a hub handles no {type(event).__name__}")
 
     def _collect(self, message: Any) -> Step:
         """Keep a contribution; hand out once all members have contributed anew."""
@@ -197,7 +201,7 @@ class Hub(Party[AnyHub]):
         return self._hand_out(state)
 
     def _call(self, request: Any) -> Step:
-        """Call all members once for a hand-out, for any number of requests."""
+        """Call all members once for the next hand-out, for any number of requests."""
         state, call = self._state, self.GATHERING.call
         most = self._most * len(
             self._members
@@ -207,13 +211,15 @@ class Hub(Party[AnyHub]):
                 f"{self.name}: {request.sender} asks for sum {request.release} after "
                 f"{state.releases} of {most}"
             )
-        if request.release <= max(state.releases, state.called):
+        # A member asks for a sum that was handed out if that sum is lost: it is served by the next.
+        # If nothing is lost, its request comes before its contribution, and so before the sum.
+        wanted = state.releases + 1
+        if wanted <= state.called or wanted > most:
             return Step(state)
         calls = [
-            call(sender=self.name, receiver=member, release=request.release)
-            for member in self._members
+            call(sender=self.name, receiver=member, release=wanted) for member in self._members
         ]
-        return Step(self._after(called=request.release), calls)
+        return Step(self._after(called=wanted), calls)
 
 
 class SummingHub(Hub[HubState]):

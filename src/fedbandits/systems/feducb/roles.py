@@ -22,7 +22,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import BudgetExceededError, RemoteProtocolError
-from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Observe
+from fedbandits.federation.events import Deadline, Decide, EndRound, Event, LetGo, Observe
 from fedbandits.federation.exchange.hub import (
     Contribution,
     Gathering,
@@ -405,10 +405,12 @@ class Controller(SummingHub):
     def _check(self, values: Floats, place: int, number: int) -> None:
         self._limits.check(self.name, values, [place], [number])
 
-    def _call(self, request: SyncRequest) -> Step:
+    def _answer(self, event: Event | Message) -> Step:
+        if not isinstance(event, SyncRequest):
+            return super()._answer(event)
         if self._schedule != TRIGGERED:
             raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may ask for one")
-        return super()._call(request)
+        return self._call(event)
 
 
 def roles(plan: AgentsPlan) -> Roles:
