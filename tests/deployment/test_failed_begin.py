@@ -134,7 +134,7 @@ def test_a_journal_that_is_refused_is_kept(tmp_path):
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("step", ["take_log_in", "sync", "let_leave"])
+@pytest.mark.parametrize("step", ["checkpoint", "sync", "let_leave"])
 def test_an_error_after_the_commit_says_that_the_event_is_committed(step, tmp_path, monkeypatch):
     """A request that comes again with its key has its decision then; it is not made twice."""
 

@@ -330,6 +330,11 @@ class Batch:
         self.store.asked(self.connection, asked, time.time())
         self.store.answered(self.connection, self._answered)
 
+    @property
+    def leaves(self) -> bool:
+        """Whether a file outside of the store is written after the commit."""
+        return self.store.left is not None and self._leaves is not None
+
     def let_leave(self) -> None:
         """Write down, outside of the store, what leaves now; all of it must be committed."""
         if self.store.left is not None and self._leaves is not None:

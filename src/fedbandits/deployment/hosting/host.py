@@ -216,7 +216,12 @@ class Host:
             self._on_thread(lambda: self._commit(done), jobs)
 
     def _waits_for_no_disk(self, batch: Batch) -> bool:
-        """Tell whether the event loop may commit: the system writes at leisure, or at once."""
+        """Tell whether the event loop may commit: the system writes at leisure, or at once.
+
+        The thread erases keys from the store's log, and writes the file of all that has left.
+        """
+        if batch.erases or batch.leaves:
+            return False
         return not batch.must_be_on_disk if self._is_chatty else self._pace.is_short
 
     def _timed(self, done: Done) -> Done:
