@@ -332,7 +332,7 @@ class Batch:
 
     @property
     def leaves(self) -> bool:
-        """Whether a file outside of the store is written after the commit."""
+        """True if the file of all that has left is written after the commit."""
         return self.store.left is not None and self._leaves is not None
 
     def let_leave(self) -> None:

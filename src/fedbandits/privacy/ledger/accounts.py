@@ -199,7 +199,7 @@ def excuse_clock(connection: Connection) -> float | None:
 
 
 class Spent(NamedTuple):
-    """What a party was charged for: the number of its charges, and their μ together."""
+    """Charges of a party: their number, and their μ together."""
 
     charges: int
     mu: float
@@ -227,7 +227,7 @@ class Till:
         )
 
     def spent(self, connection: Connection, party: str) -> Spent:
-        """Return what a party was charged for, without looking at each charge."""
+        """Return the number of a party's charges and their total μ, without reading each charge."""
         row = self._total.first(connection, {"payer": party})
         if row is None:
             raise unknown(party)

@@ -37,7 +37,8 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
     """A privacy ledger: the accounts of the parties that one organisation has in a federation.
 
     :meth:`open` makes a ledger from ``clock`` and ``clock_tolerance``. ``owned`` tells whether
-    :meth:`close` closes the engine. Every operation uses the caller's connection and transaction. A
+    :meth:`close` closes the engine. With ``one_writer`` one thread at a time writes, and its
+    connection to a file is kept. Every operation uses the caller's connection and transaction. A
     charge counts if and only if this transaction is committed. Open the ledger in the process that
     uses it, because a database engine must not survive a fork.
     """

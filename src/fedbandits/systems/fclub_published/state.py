@@ -369,7 +369,7 @@ def propose(
     constants: Constants, hub: GlobalClusters, home: Ints, heard: Bools, labels: Ints,
     reports: Floats, first: bool,
 ) -> Proposal:  # fmt: skip
-    """Propose global clusters: the merged reports, and the sums from which clusters begin anew.
+    """Return proposed global clusters: merged reports, and sums from which clusters begin anew.
 
     If the partition has changed, or in the first phase, the proposal is renewed: every cluster
     begins anew from the sum of its global cluster's reports. Otherwise the present clusters stay;
