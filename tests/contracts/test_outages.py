@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
+from fedbandits.deployment.delivery import delivery, exchange
 from fedbandits.deployment.hosting import clock
+from fedbandits.deployment.hosting import node as hosting_node
 from fedbandits.deployment.hosting.clock import Clock
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.federation import snapshots
@@ -52,7 +54,8 @@ class Days:
             monkeypatch.setattr(Clock, "_end_waiting", nothing)
         for pause in ("_LEAST_PAUSE", "_LONGEST_PAUSE", "_AGAIN"):
             monkeypatch.setattr(clock, pause, 0.003)
-        monkeypatch.setattr(clock, "uptime", lambda: self.now)
+        for module in (clock, delivery, exchange, hosting_node):
+            monkeypatch.setattr(module, "uptime", lambda: self.now, raising=False)
         monkeypatch.setattr("time.time", lambda: self.now)
         live = {"kind": "live", "start": START, "every": "1 day"}
         federation = federation_from(setting, noise=noise, clock=live, message_time="300 ms")

@@ -173,29 +173,6 @@ def test_a_call_that_nobody_has_answered_by_the_deadline_is_over():
         assert controller.deadline(1) == []
 
 
-def test_a_member_that_lost_a_sum_is_served_by_the_next():
-    """Else each of its later requests would ask for the lost sum, and be ignored."""
-    config = system("feducb-published", schedule="determinant(1e9)").config
-    run = federate(config, ENVIRONMENT, 30, 0, 0)
-    controller, agents = run.one("controller"), run.of("agent")
-    request = SyncRequest(sender="agent-0", receiver="controller", release=1)
-    sums = []
-    for agent, call in zip(agents, taken(controller, request), strict=True):
-        (upload,) = taken(agent, call)
-        sums += taken(controller, upload)
-    assert [type(handed) for handed in sums] == [Pooled] * 2
-    assert agents[0].deadline(1) == []  # the sum is lost
-    assert taken(agents[1], sums[1]) == []
-    calls = taken(controller, request)
-    assert [(type(call), call.release) for call in calls] == [(SyncCall, 2)] * 2
-    assert taken(controller, request) == []
-    for agent, call in zip(agents, calls, strict=True):
-        (upload,) = taken(agent, call)
-        sums += taken(controller, upload)
-    assert taken(agents[0], sums[2]) == []
-    assert agents[0].stage == "ready"
-
-
 def test_an_end_that_is_not_due_is_refused():
     agent = federate(system("feducb", schedule="every(3)").config, ENVIRONMENT, 30, 0, 0).of(
         "agent"

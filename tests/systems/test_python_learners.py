@@ -326,8 +326,8 @@ class TestMistakes:
             (Idle, "Idle: a learner needs decide"),
             (Luckless, r"Luckless\.decide: must take .* its calls: decide\(contexts, draws\)"),
             (Greedy, r"Greedy\.observe: must take .* observe\(context, arm, reward\)"),
-            (Built, r"Built\.__init__: a learner has none of its own"),
-            (Data, r"Data\.__init__: a learner has none of its own"),
+            (Built, r"Built\.__init__: a learner has no constructor"),
+            (Data, r"Data\.__init__: a learner has no constructor"),
             (Horizon, r"Horizon\.rounds: the name is taken"),
             (Silent, r"Silent\.schedule: the name is taken"),
         ]:

@@ -309,12 +309,13 @@ class Delivery:
             return
         if hello.life != exchange.life:  # it has started again
             exchange.life, exchange.greeted = hello.life, False
-        knows_us = hello.echo == self._life
+        knows_us, was_accused = hello.echo == self._life, exchange.saw_more
         if knows_us:
             self._compare(exchange, hello)
-        # Where one host refuses the other's numbers, only the repeated greeting answers: else two
-        # such hosts would answer each other for ever.
-        if not knows_us or (exchange.greeted and not hello.known):
+        is_news = exchange.saw_more and not was_accused
+        # Where one host refuses the other's numbers, it answers once, and then by the repeated
+        # greeting alone: else two such hosts would answer each other for ever.
+        if not knows_us or is_news or (exchange.greeted and not hello.known):
             self._greet(exchange)
         for name in hello.wants:
             value = self._receiver.gift(exchange.peer, name)

@@ -211,15 +211,13 @@ class Hub(Party[AnyHub]):
                 f"{self.name}: {request.sender} asks for sum {request.release} after "
                 f"{state.releases} of {most}"
             )
-        # A member asks for a sum that was handed out if that sum is lost: it is served by the next.
-        # If nothing is lost, its request comes before its contribution, and so before the sum.
-        wanted = state.releases + 1
-        if wanted <= state.called or wanted > most:
+        if request.release <= max(state.releases, state.called):
             return Step(state)
         calls = [
-            call(sender=self.name, receiver=member, release=wanted) for member in self._members
+            call(sender=self.name, receiver=member, release=request.release)
+            for member in self._members
         ]
-        return Step(self._after(called=wanted), calls)
+        return Step(self._after(called=request.release), calls)
 
 
 class SummingHub(Hub[HubState]):
