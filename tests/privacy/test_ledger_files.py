@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from fedbandits.errors import LedgerBusyError, LedgerError, LedgerFileError, NoiseReuseError
 from fedbandits.privacy.ledger import Ledger, files
+from fedbandits.privacy.ledger.tables import META
 from tests.privacy.ledgers import (
     CLAIM,
     DELTA,
@@ -355,7 +356,8 @@ def idle(ledger):
 
 
 @forks
-def test_a_kill_in_the_middle_of_a_mark_raises_no_false_alarm(tmp_path):
+@pytest.mark.parametrize("own_engine", [True, False])
+def test_a_kill_in_the_middle_of_a_mark_raises_no_false_alarm(tmp_path, own_engine):
     path = tmp_path / "ledger.db"
 
     def play():
@@ -366,27 +368,14 @@ def test_a_kill_in_the_middle_of_a_mark_raises_no_false_alarm(tmp_path):
 
     os.waitpid(in_child(play), 0)
     assert log_of(path).stat().st_size > 0
-    with Ledger.open(path, "hospitals", clock=Clock(5000.0)):
-        pass  # nothing is written, and the log is gone
-    assert not log_of(path).exists()
-    with pytest.raises(NoiseReuseError):
-        drawn(path)
-
-
-@forks
-def test_after_a_kill_in_the_middle_of_a_mark_a_callers_engine_raises_no_false_alarm(tmp_path):
-    path = tmp_path / "ledger.db"
-
-    def play():
-        with ledger_at(path, "A") as ledger:
-            draw(ledger)
-            at_the_last_step_of_a_mark(ledger, lambda: os.kill(os.getpid(), signal.SIGKILL))
-            draw(ledger, 2)
-
-    os.waitpid(in_child(play), 0)
-    engine = sa.create_engine(f"sqlite:///{path}", hide_parameters=True)
-    Ledger.open(engine, "hospitals", clock=Clock(5000.0))
-    engine.dispose()  # and the ledger is never closed
+    if own_engine:
+        with Ledger.open(path, "hospitals", clock=Clock(5000.0)):
+            pass  # nothing is written, and the log is gone
+        assert not log_of(path).exists()
+    else:
+        engine = sa.create_engine(f"sqlite:///{path}", hide_parameters=True)
+        Ledger.open(engine, "hospitals", clock=Clock(5000.0))
+        engine.dispose()  # and the ledger is never closed
     with pytest.raises(NoiseReuseError):
         drawn(path)
 
@@ -437,6 +426,28 @@ def test_a_connection_that_fails_as_a_writer_begins_is_given_back(tmp_path):
         with pytest.raises(LedgerError, match="closed database"):
             draw(ledger)
         assert ledger.engine.pool.checkedout() == 0
+
+
+def test_a_commit_that_fails_leaves_no_transaction_open(tmp_path, monkeypatch):
+    """Its connection lies in the pool, and the next writer would wait for its lock."""
+    with Ledger.open(tmp_path / "ledger.db", "hospitals", one_writer=True, busy_timeout=0.1) as one:
+
+        def fail(_):
+            raise sqlite3.OperationalError("disk I/O error")
+
+        def write():
+            with one.begin() as connection:
+                connection.execute(sa.insert(META), {"name": "before", "value": "lost"})
+
+        before = META.c.name == "before"
+        with monkeypatch.context() as patch:
+            patch.setattr(one.engine.dialect, "do_commit", fail)
+            with pytest.raises(LedgerError):
+                write()
+        with contextlib.closing(sqlite3.connect(tmp_path / "ledger.db", timeout=0.0)) as other:
+            other.execute("BEGIN IMMEDIATE").close()
+        with one.begin() as connection:
+            assert connection.execute(sa.select(META).where(before)).first() is None
 
 
 def test_two_prepared_transactions_each_begin_in_their_own_mode(tmp_path, monkeypatch):

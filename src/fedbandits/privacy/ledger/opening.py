@@ -122,6 +122,7 @@ class Writer:
         try:
             if not current.invalidated:
                 current.info.pop(WATCHED, None)
+                self._driver.rollback()  # after a commit that failed SQLAlchemy does not
                 self._wait(self._patience)
             current.close()
         except (sqlite3.Error, DBAPIError) as error:
