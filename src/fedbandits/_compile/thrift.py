@@ -50,7 +50,7 @@ def _get_call_type(function: Any, context: Any, arguments: Any, named: Any) -> A
 
 @contextmanager
 def remembered_signatures() -> Iterator[None]:
-    """Let Numba remember signatures meanwhile; the caller holds the lock of Numba's compiler."""
+    """Let Numba remember signatures in the block; the caller holds the lock of Numba's compiler."""
     before = _types.BaseFunction.get_call_type
     _types.BaseFunction.get_call_type = _get_call_type
     try:

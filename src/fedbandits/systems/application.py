@@ -121,7 +121,7 @@ class Choices(Application[AnyPlan]):
 
 
 def list_type(item: Any, least: int, most: int) -> Any:
-    """Return the type of a list of so many items, for :meth:`Application.bounds`."""
+    """Return the type of a list with bounded length, for :meth:`Application.bounds`."""
     return Annotated[list[item], Meta(min_length=least, max_length=most)]
 
 

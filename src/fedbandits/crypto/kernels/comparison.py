@@ -68,7 +68,7 @@ class Side(NamedTuple):
 
 
 def new_side(comparisons: int) -> Side:
-    """Make arrays for so many comparisons."""
+    """Make the arrays of one server for a number of comparisons."""
     return Side(*(np.zeros(comparisons, np.uint64) for _ in Side._fields))
 
 

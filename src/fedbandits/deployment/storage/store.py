@@ -317,7 +317,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
     def keep_state(
         self, connection: Connection, event: int, body: bytes, keep_journal: bool
     ) -> None:
-        """Save the state after an event, and delete what it makes needless."""
+        """Save the state after an event; delete older states, events and headers."""
         with named_errors():
             connection.execute(sa.delete(SNAPSHOT))
             if not keep_journal:

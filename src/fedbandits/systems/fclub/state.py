@@ -121,7 +121,7 @@ ReleaseRows = Callable[[Floats], Floats]
 
 
 class Ready(NamedTuple):
-    """A server's knowledge of its own users when it has released, and others can be heard."""
+    """A server's knowledge of its own users after its release, before it reads others' releases."""
 
     own: Evidence
     fitted: Fitted  # their clusters
