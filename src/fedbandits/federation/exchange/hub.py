@@ -203,9 +203,8 @@ class Hub(Party[AnyHub]):
     def _call(self, request: Any) -> Step:
         """Call all members once for the next hand-out, for any number of requests."""
         state, call = self._state, self.GATHERING.call
-        most = self._most * len(
-            self._members
-        )  # each hand-out has a new contribution of some member
+        # Each hand-out has a new contribution of some member.
+        most = self._most * len(self._members)
         if call is None or not 1 <= request.release <= min(state.releases + 1, most):
             raise OutOfOrderError(
                 f"{self.name}: {request.sender} asks for sum {request.release} after "
